@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "estimate/newborn.h"
-#include "estimate/track_change.h"
+#include "estimate/track.h"
 #include "memory_table.h"
 #include "proc/arith.h"
 #include "test.h"

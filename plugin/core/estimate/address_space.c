@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "diag.h"
-#include "estimate/fork_family.h"
 #include "estimate/member.h"
 #include "read/read_batch.h"
 

@@ -26,7 +26,7 @@ struct baseline {
   uint32_t kib_low[ROLLUP_FIELDS];
   uint32_t minor_faults;
   uint32_t vm_swap_kb;
-  uint32_t off_pages; /* between statm and the rollup; see precision.h */
+  uint32_t off_pages; /* between statm and the rollup; see cycle.h */
   uint16_t relatives; /* processes of its fork family, itself included; 0:
                          it shares memory, nobody knows with how many */
   uint8_t kib_high[ROLLUP_FIELDS];

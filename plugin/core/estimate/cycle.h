@@ -3,7 +3,35 @@
 #ifndef SMAPS_CYCLE_H
 #define SMAPS_CYCLE_H
 
-#include "estimate/precision.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The possible error of statm. Its counters are exact since 6.17 and on stable
+ * kernels that have get_mm_counter_sum() in task_statm (fs/proc/task_mmu.c).
+ * Before, from 6.2 on, they are per-CPU counters that are read without the
+ * parts of the CPUs; up to 6.1 each thread keeps the pages of up to 64 faults
+ * for itself, which are 16 each where a file is mapped. The release does not
+ * show which of these a kernel does, but readings do: if a process does
+ * nothing, its statm either agrees with its rollup or not.
+ *
+ * A reading does not help, since statm drifts again at once. So this is never a
+ * reason to read, only a part of the published error.
+ */
+
+/* The number of comparisons that are remembered, and that make a judgement. */
+#define COMPARISONS_KEPT 64
+#define COMPARISONS_ENOUGH 16
+
+struct precision {
+  uint32_t off_pages[COMPARISONS_KEPT];
+  size_t n; /* COMPARISONS_KEPT at most */
+  size_t next;
+  uint64_t judged_pages; /* the learnt error; 0: statm is exact */
+  /* The error by the release, until there are enough comparisons. */
+  uint64_t expected_pages, expected_thread_faults;
+};
 
 struct cycle {
   uint64_t now_ns, before_ns; /* the beginning of this cycle, and of the last */
@@ -21,5 +49,24 @@ struct cycle {
   uint64_t ksm_changed_ns;    /* it merged pages or took some apart last */
   struct precision precision; /* of statm, on this kernel */
 };
+
+/* For a kernel of that release on so many CPUs. An unknown release is a zeroed
+ * struct. */
+void precision_init(struct precision *p, unsigned major, unsigned minor,
+                    unsigned cpus);
+
+/* Learns by how many pages the rollup and the statm of a process differ that
+ * did not change meanwhile. */
+void precision_learn(struct precision *p, uint64_t off_pages);
+
+/* The most pages that the statm of a process may lack, by the release alone. */
+uint64_t precision_expected(const struct precision *p, uint32_t threads);
+
+/*
+ * The error of the statm of a process in pages: 0 if it is exact.
+ * last_pages: its error when the process was read last, if it was.
+ */
+uint64_t precision_pages(const struct precision *p, uint32_t threads,
+                         bool is_read, uint64_t last_pages);
 
 #endif

@@ -4,12 +4,13 @@
  *
  * Anonymous memory that comes or goes is nearly always private, and statm
  * counts it exactly: so private growth and shrinkage are followed without
- * error. statm cannot say with whom memory is shared. exposure.h bounds
- * what can be wrong for that.
+ * error. statm cannot say with whom memory is shared. The exposure bounds what
+ * can be wrong for that.
  */
 #ifndef SMAPS_ESTIMATE_H
 #define SMAPS_ESTIMATE_H
 
+#include "estimate/audit.h"
 #include "estimate/baseline.h"
 
 /* Changes of a process and its neighbours since its baseline. */
@@ -20,7 +21,6 @@ struct change {
   int64_t anon, shared, swap;
   uint64_t returned; /* the part of anon that came back from swap */
   uint64_t returned_to_relatives;
-  double swap_left; /* the part of the swap that is still there */
   bool is_swap_emptied;
   uint64_t broken;              /* out of copy on write, by its own faults */
   uint64_t broken_by_relatives; /* what that adds to its share of the rest */
@@ -33,8 +33,6 @@ struct change {
   double shared_cost, shared_moved;
   double moved_pages; /* by all processes of the set */
   bool is_ksm_merged, is_ksm_split;
-  bool is_heir;                       /* derived from its parent's */
-  double derived_anon, derived_files; /* bounds, see track.h */
 };
 
 /*
@@ -43,6 +41,11 @@ struct change {
  */
 void estimate_rollup(const struct baseline *b, const struct change *c,
                      struct rollup *ret);
+
+/* What the error of that can come from, in bytes by cause: a bound where there
+ * is one. audit.h knows what part of it is to be expected. */
+void exposure_of(const struct baseline *b, const struct change *c,
+                 struct exposure *ret);
 
 /* Restores these relations, by lessening what is too large. */
 void estimate_settle(struct rollup *u);

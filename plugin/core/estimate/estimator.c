@@ -3,9 +3,6 @@
 #include <assert.h>
 #include <math.h>
 
-#include "estimate/exposure.h"
-#include "estimate/fork_family.h"
-#include "estimate/track_change.h"
 #include "proc/arith.h"
 #include "proc/duration.h"
 #include "proc/rule.h"
@@ -30,7 +27,7 @@
 
 void estimator_forget(struct track *t) {
   t->baseline.at_ns = 0;
-  t->derived_anon = t->derived_files = 0;
+  t->derived_bytes = 0;
   t->is_heir = t->is_sampled = false;
 }
 
@@ -207,6 +204,7 @@ static struct exposure exposure_now(const struct cycle *cycle,
   struct exposure x;
 
   exposure_of(&t->baseline, &c, &x);
+  x.bytes[t->is_heir ? CAUSE_FORK : CAUSE_LENT] = (double)t->derived_bytes;
   x.bytes[CAUSE_READING] = (double)t->unsure_bytes;
   if (track_wants_faults(t) && !t->now.has_faults && c.seconds > 0)
     x.bytes[CAUSE_COPIES] += (double)baseline_cow_bytes(&t->baseline);
@@ -256,7 +254,7 @@ uint64_t estimator_imprecision(const struct cycle *cycle,
 static void learn_faults(const struct track *t, double uss_off) {
   double *breaks = t->family ? &t->family->cow_breaks : NULL, broken, faulted;
 
-  if (!RULE(learnt_breaks) || !breaks || (double)t->derived_anon > 0)
+  if (!RULE(learnt_breaks) || !breaks || (double)t->derived_bytes > 0)
     return;
   broken = (double)t->broken_bytes;
   faulted = broken > 0 ? broken / (double)t->breaks : 0;
@@ -446,7 +444,7 @@ static void begin_anew(const struct cycle *cycle, struct track *t,
   if (t->is_heir && t->family)
     learn_newborn(cycle, t);
   t->is_heir = false;
-  t->derived_anon = t->derived_files = 0;
+  t->derived_bytes = 0;
   correct_count(cycle, t);
 }
 
@@ -548,17 +546,17 @@ static double doubt_before(const struct cycle *cycle, const struct track *t) {
 }
 
 void estimator_derive(const struct cycle *cycle, struct track *t,
-                      const struct derivation *from) {
+                      const struct rollup *rollup, uint64_t at_ns,
+                      double off_bytes) {
   uint32_t off_pages = t->baseline.off_pages;
   double before = track_has_baseline(t) ? doubt_before(cycle, t) : 0;
 
-  baseline_take(&t->baseline, from->rollup, &t->now, cycle->page_size);
+  baseline_take(&t->baseline, rollup, &t->now, cycle->page_size);
   t->baseline.off_pages = off_pages;
   t->baseline.vm_swap_kb = t->now.vm_swap_kb;
   t->has_faults = t->now.has_faults;
-  restart(cycle, t, from->at_ns);
-  t->derived_anon = (float)(from->anon_bound + before);
-  t->derived_files = (float)from->files_bound;
+  restart(cycle, t, at_ns);
+  t->derived_bytes = (float)(off_bytes + before);
   correct_count(cycle, t);
 }
 

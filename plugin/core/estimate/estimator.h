@@ -17,7 +17,6 @@
 #ifndef SMAPS_ESTIMATOR_H
 #define SMAPS_ESTIMATOR_H
 
-#include "estimate/cycle.h"
 #include "estimate/track.h"
 #include "sample/sampled.h"
 
@@ -28,15 +27,6 @@ struct reading {
   uint32_t resident_pages, shared_pages;
   uint32_t faults; /* after it; 0 where they were not read */
   uint32_t vm_swap_kb;
-};
-
-/* A baseline that was not read, but made of the one of another process or of
- * its own. */
-struct derivation {
-  const struct rollup *rollup;
-  uint64_t at_ns; /* of the reading that it goes back to */
-  /* How far off its anonymous memory, and its files and shmem, can be. */
-  double anon_bound, files_bound;
 };
 
 /* The source of a process's numbers. */
@@ -121,10 +111,13 @@ uint64_t estimator_imprecision(const struct cycle *cycle,
 void estimator_predict(const struct cycle *cycle, const struct track *t,
                        struct estimate *ret);
 
-/* Takes a derived baseline in, and predicts from it from now on. The error that
- * was to be expected before remains. */
+/* Takes in a baseline that was not read, but made of the one of another process
+ * or of its own, and predicts from it from now on. at_ns: of the reading that
+ * it goes back to; off_bytes: how far off it can be, besides the error that was
+ * to be expected before. */
 void estimator_derive(const struct cycle *cycle, struct track *t,
-                      const struct derivation *from);
+                      const struct rollup *rollup, uint64_t at_ns,
+                      double off_bytes);
 
 /* Its memory is that of another program now. */
 void estimator_forget(struct track *t);

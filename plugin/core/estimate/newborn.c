@@ -2,9 +2,7 @@
 
 #include <math.h>
 
-#include "estimate/fork_family.h"
 #include "estimate/member.h"
-#include "estimate/track_change.h"
 #include "proc/arith.h"
 #include "proc/rule.h"
 
@@ -173,11 +171,8 @@ static void give(const struct cycle *cycle, const struct inheritance *i,
   uint64_t files = child->now.shared_pages * cycle->page_size;
   double cost = file_cost(i, child->family, cycle->page_size);
   struct rollup u = {.known = i->rollup.known};
-  struct derivation from = {.rollup = &u,
-                            .at_ns = parent->baseline.at_ns,
-                            .anon_bound = (double)anon * (1 - 1 / i->n),
-                            .files_bound =
-                                (double)files * (cost > 0.5 ? cost : 1 - cost)};
+  double off = (double)anon * (1 - 1 / i->n) +
+               (double)files * (cost > 0.5 ? cost : 1 - cost);
 
   fill_anonymous(i, own, anon - own, &u);
   /* The children also share the pages that the parent had alone. */
@@ -188,7 +183,7 @@ static void give(const struct cycle *cycle, const struct inheritance *i,
   child->now.vm_swap_kb = parent->now.vm_swap_kb;
   child->was_swap_used = parent->was_swap_used;
   child->is_heir = true;
-  estimator_derive(cycle, child, &from);
+  estimator_derive(cycle, child, &u, parent->baseline.at_ns, off);
   /* The changes of this cycle, which are to be added still, are in its cost. */
   child->since.cost = (float)(1 / sharing_change(&child->family->sharing));
 }
@@ -208,9 +203,6 @@ static void divide(const struct cycle *cycle, struct track *parent) {
   struct inheritance i = inheritance_of(cycle, parent);
   struct rollup u = i.rollup;
   uint64_t less = part_of(i.lent, 1 - 1 / i.sharers);
-  struct derivation from = {.rollup = &u,
-                            .at_ns = parent->baseline.at_ns,
-                            .anon_bound = (double)less};
 
   if (i.lent < LENT_LEAST_BYTES && swap_pss(&i) == u.bytes[ROLLUP_SWAP_PSS])
     return;
@@ -220,7 +212,7 @@ static void divide(const struct cycle *cycle, struct track *parent) {
   u.bytes[ROLLUP_SWAP_PSS] = swap_pss(&i);
   round_down(&u);
   parent->is_heir = false; /* what it inherited itself is unsure from now on */
-  estimator_derive(cycle, parent, &from);
+  estimator_derive(cycle, parent, &u, parent->baseline.at_ns, (double)less);
 }
 
 /* --- all of a cycle --- */

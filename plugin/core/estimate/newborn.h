@@ -7,7 +7,7 @@
  * page is counted twice, whether both, one or none of them is read.
  *
  * Once they are read, the first readings of children show how far off that is
- * (struct newborn_lessons in fork_family.h).
+ * (struct newborn_lessons in track.h).
  */
 #ifndef SMAPS_NEWBORN_H
 #define SMAPS_NEWBORN_H

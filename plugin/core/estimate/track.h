@@ -1,13 +1,52 @@
-/* What the estimator keeps of a process from cycle to cycle (estimator.h). */
+/*
+ * What the estimator keeps of a process from cycle to cycle (estimator.h).
+ *
+ * Fork families: processes that run the program that a common ancestor had
+ * loaded, and so share its memory by copy on write. A process that calls exec
+ * leaves. Sharing is a property of such a family and not of a group: a parent
+ * in one group can have children in another.
+ */
 #ifndef SMAPS_TRACK_H
 #define SMAPS_TRACK_H
 
-#include "estimate/baseline.h"
+#include "estimate/cycle.h"
+#include "estimate/estimate.h"
 #include "estimate/sharing.h"
 #include "estimate/strangers.h"
 
-struct fork_family;
 struct sampled_error;
+
+#define COW_BROKEN_UNITS 1024.0
+
+/* Learnt from the first readings of processes that were estimated as
+ * newborns. */
+struct newborn_lessons {
+  /* The part of their faults that made memory their own, and what a page of
+   * files or shmem cost them; below 0 unknown. */
+  double breaks, file_cost;
+};
+
+#define NEWBORN_LESSONS_AT_FIRST                                               \
+  ((struct newborn_lessons){.breaks = -1, .file_cost = -1})
+
+struct fork_family {
+  uint32_t members;
+  uint32_t changes;   /* members that have come or gone; wraps around */
+  bool has_lost_head; /* nobody stands for it in its group */
+  /* Memory that members have broken out of sharing, or unmapped, for each other
+   * member: it raises what the rest costs them. In COW_BROKEN_UNITS of a byte.
+   * It wraps around like the kernel's counters: only differences are used, and
+   * they are exact for ever. */
+  uint64_t cow_broken;
+  /* Bytes that members got back from swap (wraps around): other members may
+   * share them. */
+  uint64_t got_back;
+  /* The part of the faults that could have broken copy on write and did, as
+   * readings have shown. */
+  double cow_breaks;
+  struct sharing sharing; /* of files and shmem */
+  struct newborn_lessons newborns;
+};
 
 /* Fields are ordered to save padding: there can be tens of thousands. */
 struct track {
@@ -29,10 +68,9 @@ struct track {
   float told_returned;        /* of what it got back from swap since then */
   float told_bytes;           /* that it left to its relatives since then */
   float unsure_bytes;         /* for strangers at the baseline */
-  /* How far off a derived baseline can be (newborn.h); 0 where it was read. */
-  float derived_anon, derived_files;
-  float lent_kb;                /* to newborns of this cycle, all together */
-  uint16_t newborns;            /* their number */
+  float derived_bytes; /* how far off a derived baseline can be (newborn.h) */
+  float lent_kb;       /* to newborns of this cycle, all together */
+  uint16_t newborns;   /* their number */
   uint8_t strangers_counted;    /* of the relatives at the baseline */
   bool is_newborn : 1;          /* forked since the last cycle */
   bool has_newborn : 1;         /* is the parent of such */
@@ -48,5 +86,49 @@ struct track {
 static inline bool track_has_baseline(const struct track *t) {
   return t->baseline.at_ns != 0;
 }
+
+/* --- its family --- */
+
+/* Makes a process a member of its parent's family, which is founded if there is
+ * none. 0 or -ENOMEM. */
+int fork_family_join(struct track *t, struct track *parent);
+
+/* Leaves the family, if there is one; the last member frees it. */
+void fork_family_leave(struct track *t);
+
+/* True for the first child that asks after the one has left that stood for the
+ * family in its group: it does so now. */
+bool fork_family_take_place(struct track *t);
+
+/* The number of members, or UINT16_MAX if there are more; 1 without a family.
+ */
+uint16_t fork_family_size(const struct track *t);
+
+/* --- what has changed since its baseline --- */
+
+/* At most so much memory has a child made its own by its faults: others of them
+ * mapped its files and shmem, FAULT_AROUND_BYTES at a time or less. That is the
+ * kernel's default (fault_around_bytes). */
+#define FAULT_AROUND_BYTES 65536
+uint64_t track_faulted_bytes(const struct cycle *cycle,
+                             const struct observation *at);
+
+/* The set with which it shares files and shmem: the other members of its family
+ * if there are any, or else its group. */
+struct sharing *track_set(const struct track *t);
+
+/* The audit of the estimates of its family, or else of those of its group. */
+struct audit *track_audit(const struct track *t);
+
+uint64_t track_resident_bytes(const struct cycle *cycle, const struct track *t);
+
+/* Whether minor faults are worth asking for before the process is observed. */
+bool track_wants_faults(const struct track *t);
+
+/* It had memory in swap at its baseline, and the host has none any more. */
+bool track_is_swap_emptied(const struct cycle *cycle, const struct track *t);
+
+/* For one with a baseline: all that has changed since. */
+struct change track_change(const struct cycle *cycle, const struct track *t);
 
 #endif

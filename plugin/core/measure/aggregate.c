@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "estimate/fork_family.h"
 #include "estimate/group_track.h"
 #include "estimate/member.h"
 #include "proc/arith.h"

@@ -7,7 +7,6 @@
 #include "diag.h"
 #include "estimate/address_space.h"
 #include "estimate/estimator.h"
-#include "estimate/fork_family.h"
 #include "estimate/group_track.h"
 #include "estimate/newborn.h"
 #include "proc/arith.h"

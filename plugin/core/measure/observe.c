@@ -1,10 +1,8 @@
 #include "measure/observe.h"
 
 #include "estimate/estimator.h"
-#include "estimate/fork_family.h"
 #include "estimate/group_track.h"
 #include "estimate/member.h"
-#include "estimate/track_change.h"
 #include "match/group.h"
 #include "proc/arith.h"
 #include "proc/cheap_files.h"

@@ -20,7 +20,7 @@ enum cause {
   CAUSE_KSM,       /* the kernel merged or separated pages (KSM) */
   CAUSE_READING,   /* it changed while it was read, or showed unknown sharers */
   CAUSE_STATM,     /* the counters of this kernel are not exact */
-  CAUSES,          /* the causes above are of estimates: see exposure.h */
+  CAUSES,          /* the causes above are of estimates: see estimate.h */
   CAUSE_SAMPLE = CAUSES, /* only some of its pages were read */
   CAUSE_GUESS,           /* it was never read */
   CAUSE_ENDED,           /* members ended in this cycle */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "estimate/estimator.h"
-#include "estimate/fork_family.h"
 #include "estimate/group_track.h"
 #include "match/group.h"
 #include "proc/arith.h"

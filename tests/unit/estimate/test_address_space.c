@@ -1,7 +1,6 @@
 #include "test.h"
 
 #include "estimate/address_space.h"
-#include "estimate/fork_family.h"
 #include "estimate/member.h"
 #include "estimate/track.h"
 

@@ -1,7 +1,6 @@
 #include "test.h"
 
 #include "estimate/estimate.h"
-#include "estimate/exposure.h"
 
 /* A process of 8 MiB of its own, and 2 MiB that it shares by copy on write,
  * with so many altogether; and 16 MiB of files of which it pays a quarter. */
@@ -37,11 +36,8 @@ static void assert_last(const struct baseline *b, const struct change *c) {
 }
 
 static struct change last_of_all(void) {
-  return (struct change){.page_size = 4096,
-                         .seconds = 1,
-                         .swap_left = 1,
-                         .relatives = 1,
-                         .shared_cost = 1};
+  return (struct change){
+      .page_size = 4096, .seconds = 1, .relatives = 1, .shared_cost = 1};
 }
 
 TEST(copies_are_no_more_than_was_shared_once_relatives_have_ended) {

@@ -1,8 +1,7 @@
 /* Forks beside the truth, while nothing is read but what a test asks for. */
 #include "test.h"
 
-#include "estimate/fork_family.h"
-#include "estimate/track_change.h"
+#include "estimate/track.h"
 #include "lineage.h"
 
 /* --- two --- */

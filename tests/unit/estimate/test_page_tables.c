@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "estimate/page_tables.h"
+#include "estimate/member.h"
 
 static struct page_tables read_at(uint64_t kib, uint64_t resident_pages) {
   const struct status_sample s = {.known = STATUS_VM_PTE,

@@ -1,7 +1,6 @@
 #include "test.h"
 
 #include "estimate/estimator.h"
-#include "estimate/fork_family.h"
 #include "estimate/strangers.h"
 #include "proc/duration.h"
 

@@ -1,4 +1,4 @@
-#include "estimate/precision.h"
+#include "estimate/cycle.h"
 
 /* Linux 6.2: f1a7941243c1 made the counters per-CPU ones; 6.17 is exact. */
 #define PER_CPU_SINCE 2

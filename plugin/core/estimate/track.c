@@ -1,0 +1,171 @@
+#include "estimate/track.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "proc/arith.h"
+#include "proc/rule.h"
+
+/* --- families --- */
+
+void fork_family_leave(struct track *t) {
+  struct fork_family *family = t->family;
+  bool was_head = !t->is_child;
+
+  t->family = NULL;
+  t->is_family_decided = t->is_child = false;
+  if (!family)
+    return;
+  family->has_lost_head |= was_head;
+  t->family_pages = 0;
+  family->changes++;
+  if (--family->members == 0)
+    free(family);
+}
+
+static void enter(struct track *t, struct fork_family *family) {
+  t->family = family;
+  t->cow_broken = family->cow_broken;
+  t->got_back = family->got_back;
+}
+
+static int found_family(struct track *parent) {
+  struct fork_family *family = calloc(1, sizeof(*family));
+
+  if (!family)
+    return -ENOMEM;
+  *family = (struct fork_family){
+      .members = 1, .cow_breaks = 1, .newborns = NEWBORN_LESSONS_AT_FIRST};
+  sharing_init(&family->sharing, parent->group_pages);
+  enter(parent, family);
+  parent->family_pages = parent->group_pages;
+  parent->is_family_decided = true;
+  return 0;
+}
+
+int fork_family_join(struct track *t, struct track *parent) {
+  if (!parent->family && found_family(parent) < 0)
+    return -ENOMEM;
+  enter(t, parent->family);
+  t->family_pages = 0;
+  t->family->members++;
+  t->family->changes++;
+  /* If it was read before its parent could be looked at, it shared then, too.
+   */
+  if (track_has_baseline(t))
+    t->baseline.relatives = fork_family_size(t);
+  t->strangers_counted = 0;
+  t->is_child = t->is_newborn = parent->has_newborn = true;
+  return 0;
+}
+
+bool fork_family_take_place(struct track *t) {
+  if (!t->family->has_lost_head)
+    return false;
+  t->is_child = t->family->has_lost_head = false;
+  return true;
+}
+
+uint16_t fork_family_size(const struct track *t) {
+  uint32_t members = t->family ? t->family->members : 1;
+
+  return members < UINT16_MAX ? (uint16_t)members : UINT16_MAX;
+}
+
+/* --- changes --- */
+
+/* Even the one that is left has the pages of those that are gone now. */
+struct sharing *track_set(const struct track *t) {
+  return t->family && (t->family->members > 1 ||
+                       sharing_has_lost(&t->family->sharing))
+             ? &t->family->sharing
+             : t->group_set;
+}
+
+struct audit *track_audit(const struct track *t) {
+  return t->family ? &t->family->sharing.audit : &t->group_set->audit;
+}
+
+uint64_t track_resident_bytes(const struct cycle *cycle,
+                              const struct track *t) {
+  return (uint64_t)t->now.resident_pages * cycle->page_size;
+}
+
+bool track_is_swap_emptied(const struct cycle *cycle, const struct track *t) {
+  return t->was_swap_used && !cycle->is_swap_used;
+}
+
+bool track_wants_faults(const struct track *t) {
+  return t->is_newborn || t->has_newborn ||
+         (track_has_baseline(t) &&
+          baseline_cow_bytes(&t->baseline) >= ROLLUP_COW_LEAST_BYTES);
+}
+
+static uint64_t broken_by_relatives(const struct track *t) {
+  int64_t more =
+      t->family ? (int64_t)(t->family->cow_broken - t->cow_broken) : 0;
+
+  return min(amount_from((double)more / COW_BROKEN_UNITS),
+             baseline_cow_bytes(&t->baseline));
+}
+
+static double seconds_of(const struct cycle *cycle, const struct track *t) {
+  return (double)(cycle->now_ns - t->baseline.at_ns) / 1e9;
+}
+
+/* Of strangers, of which there are 0, unsure_bytes has the error. */
+static double moved_part(uint32_t before, uint32_t now) {
+  uint32_t most = before > now ? before : now;
+  uint32_t moved = before > now ? before - now : now - before;
+
+  return before ? (double)moved / most : 0;
+}
+
+static double relatives_moved(const struct track *t) {
+  double now = moved_part(t->baseline.relatives, fork_family_size(t));
+  double before = (double)t->relatives_moved;
+
+  return now > before ? now : before;
+}
+
+uint64_t track_faulted_bytes(const struct cycle *cycle,
+                             const struct observation *at) {
+  uint64_t around = cycle->page_size < FAULT_AROUND_BYTES
+                        ? FAULT_AROUND_BYTES / cycle->page_size
+                        : 1;
+  uint64_t for_shared = at->shared_pages / around;
+
+  return minus(at->minor_faults, for_shared) * cycle->page_size;
+}
+
+struct change track_change(const struct cycle *cycle, const struct track *t) {
+  const struct baseline *b = &t->baseline;
+  int64_t page_size = (int64_t)cycle->page_size;
+  int64_t shared = (int64_t)t->now.shared_pages - b->shared_pages;
+  int64_t resident = (int64_t)t->now.resident_pages - b->resident_pages;
+  struct change c = {.page_size = cycle->page_size,
+                     .seconds = seconds_of(cycle, t),
+                     .anon = (resident - shared) * page_size,
+                     .shared = shared * page_size,
+                     .swap =
+                         ((int64_t)t->now.vm_swap_kb - b->vm_swap_kb) * 1024,
+                     .is_swap_emptied = track_is_swap_emptied(cycle, t) &&
+                                        t->now.vm_swap_kb == 0,
+                     .broken = amount_from((double)t->broken_bytes),
+                     .broken_by_relatives = broken_by_relatives(t),
+                     .relatives = fork_family_size(t),
+                     .strangers = t->strangers_counted,
+                     .relatives_moved = relatives_moved(t),
+                     .is_of_shmem = baseline_is_of_shmem(b),
+                     .shared_cost = (double)t->since.cost,
+                     .shared_moved = (double)t->since.moved,
+                     .moved_pages = (double)t->since.moved_pages,
+                     .is_ksm_merged = b->at_ns < cycle->ksm_merged_ns,
+                     .is_ksm_split = b->at_ns < cycle->ksm_changed_ns,
+                     .returned_to_relatives =
+                         t->family ? t->family->got_back - t->got_back : 0};
+
+  if (RULE(returned) && c.anon > 0 && c.swap < 0)
+    c.returned = min((uint64_t)c.anon, (uint64_t)-c.swap);
+  return c;
+}
