@@ -97,15 +97,15 @@ void pass(struct family *f, unsigned seconds) {
 
 void read_one(struct family *f, unsigned slot) {
   const struct memory_view *view = &f->views[slot];
-  uint32_t faults = f->world.processes[slot].minor_faults;
-  struct reading reading = {.rollup = &view->rollup,
-                            .has_statm = true,
-                            .resident_pages = (uint32_t)view->resident_pages,
-                            .shared_pages = (uint32_t)view->shared_pages,
-                            .faults = faults,
-                            .vm_swap_kb = view->vm_swap_kb};
+  struct track *t = &f->processes[slot]->member->track;
+  struct observation after = t->now;
 
-  estimator_correct(&f->cycle, &f->processes[slot]->member->track, &reading);
+  after.resident_pages = (uint32_t)view->resident_pages;
+  after.shared_pages = (uint32_t)view->shared_pages;
+  after.minor_faults = f->world.processes[slot].minor_faults;
+  after.has_faults |= after.minor_faults > 0;
+  after.vm_swap_kb = view->vm_swap_kb;
+  estimator_correct(&f->cycle, t, &view->rollup, &after);
 }
 
 /* --- what is estimated, and what is --- */

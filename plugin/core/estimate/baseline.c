@@ -19,10 +19,7 @@ static void set_amount(struct baseline *b, enum rollup_field f,
 
 void baseline_take(struct baseline *b, const struct rollup *rollup,
                    const struct observation *o, uint64_t page_size) {
-  *b = (struct baseline){.known = rollup->known,
-                         .resident_pages = o->resident_pages,
-                         .shared_pages = o->shared_pages,
-                         .minor_faults = o->minor_faults};
+  *b = (struct baseline){.known = rollup->known, .at = *o};
   for (int f = 0; f < ROLLUP_FIELDS; f++)
     set_amount(b, (enum rollup_field)f, rollup->bytes[f]);
   b->off_pages = amount_narrow(
@@ -33,12 +30,6 @@ void baseline_get(const struct baseline *b, struct rollup *ret) {
   ret->known = b->known;
   for (int f = 0; f < ROLLUP_FIELDS; f++)
     ret->bytes[f] = baseline_bytes(b, (enum rollup_field)f);
-}
-
-struct observation baseline_observation(const struct baseline *b) {
-  return (struct observation){.resident_pages = b->resident_pages,
-                              .shared_pages = b->shared_pages,
-                              .minor_faults = b->minor_faults};
 }
 
 bool baseline_has(const struct baseline *b, enum rollup_field f) {
@@ -122,7 +113,7 @@ double baseline_anonymous_cost(const struct baseline *b) {
 }
 
 double baseline_shared_cost(const struct baseline *b, uint64_t page_size) {
-  double shared = (double)b->shared_pages * (double)page_size;
+  double shared = (double)b->at.shared_pages * (double)page_size;
   double pss = (double)(baseline_bytes(b, ROLLUP_PSS_FILE) +
                         baseline_bytes(b, ROLLUP_PSS_SHMEM));
 
@@ -133,7 +124,7 @@ double baseline_shared_cost(const struct baseline *b, uint64_t page_size) {
 }
 
 double baseline_swap_cost(const struct baseline *b) {
-  double swapped = b->vm_swap_kb * 1024.0;
+  double swapped = b->at.vm_swap_kb * 1024.0;
   double pss = (double)baseline_bytes(b, ROLLUP_SWAP_PSS);
 
   return swapped > 0 && pss < swapped ? pss / swapped : 1;

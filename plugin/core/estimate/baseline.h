@@ -20,28 +20,22 @@ struct observation {
 /* Zero before the first. Amounts are packed as numbers of 40 bits, of KiB as
  * the kernel prints them: there can be tens of thousands of processes. */
 struct baseline {
-  uint64_t at_ns; /* 0: no rollup was read */
-  uint32_t resident_pages, shared_pages;
-  uint32_t known; /* bit per rollup_field */
+  uint64_t at_ns;        /* 0: no rollup was read */
+  struct observation at; /* then */
+  uint32_t known;        /* bit per rollup_field */
   uint32_t kib_low[ROLLUP_FIELDS];
-  uint32_t minor_faults;
-  uint32_t vm_swap_kb;
   uint32_t off_pages; /* between statm and the rollup; see cycle.h */
   uint16_t relatives; /* processes of its fork family, itself included; 0:
                          it shares memory, nobody knows with how many */
   uint8_t kib_high[ROLLUP_FIELDS];
 };
 
-/* Fills all but at_ns, vm_swap_kb and relatives, which become 0.
- */
+/* Fills all but at_ns and relatives, which become 0. */
 void baseline_take(struct baseline *b, const struct rollup *rollup,
                    const struct observation *o, uint64_t page_size);
 
 /* The rollup that was read. */
 void baseline_get(const struct baseline *b, struct rollup *ret);
-
-/* What the cheap files said when it was taken, without swap. */
-struct observation baseline_observation(const struct baseline *b);
 
 bool baseline_has(const struct baseline *b, enum rollup_field f);
 uint64_t baseline_bytes(const struct baseline *b, enum rollup_field f);

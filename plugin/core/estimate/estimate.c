@@ -86,7 +86,8 @@ static void scale_shared_part(const struct baseline *b, const struct change *c,
   struct private_bytes own = baseline_private(b);
   double factor = relatives_factor(b, c);
   uint64_t own_swap =
-      amount_from((double)b->vm_swap_kb * baseline_private_swap_part(b)) * 1024;
+      amount_from((double)b->at.vm_swap_kb * baseline_private_swap_part(b)) *
+      1024;
 
   scale_above(u, ROLLUP_PSS_DIRTY, u->bytes[ROLLUP_PRIVATE_DIRTY], factor);
   scale_above(u, ROLLUP_SWAP_PSS, own_swap, factor);
@@ -187,7 +188,7 @@ static void move_broken_by_relatives(const struct change *c, struct rollup *u) {
  * as the swap was. */
 static void move_swap(const struct baseline *b, const struct change *c,
                       struct rollup *u) {
-  double cost = baseline_anonymous_cost(b), swapped = b->vm_swap_kb * 1024.0;
+  double cost = baseline_anonymous_cost(b), swapped = b->at.vm_swap_kb * 1024.0;
 
   move(u, ROLLUP_SWAP, c->swap);
   if (c->swap < 0)

@@ -53,7 +53,7 @@ bool estimator_wants_swap(const struct cycle *cycle, const struct track *t,
   return baseline_bytes(&t->baseline, ROLLUP_SWAP) > 0 ||
          t->now.vm_swap_kb > 0 ||
          (cycle->is_swap_used &&
-          (o->resident_pages < t->baseline.resident_pages ||
+          (o->resident_pages < t->baseline.at.resident_pages ||
            (RULE(swap_each_minute) && is_minute_over(cycle, t))));
 }
 
@@ -96,12 +96,12 @@ static void count(const struct cycle *cycle, struct track *t) {
  */
 static uint64_t broken_bytes(const struct track *t, const struct change *c) {
   /* Half of the kernel's counter, which goes round after 16 TiB of them. */
-  int32_t faults = (int32_t)(t->now.minor_faults - t->baseline.minor_faults);
+  int32_t faults = (int32_t)(t->now.minor_faults - t->baseline.at.minor_faults);
   int64_t without = faults * (int64_t)c->page_size -
                     (c->anon > 0 ? c->anon : 0) -
                     (c->shared > 0 ? c->shared : 0);
 
-  if (without <= 0 || !t->has_faults || !RULE(copies))
+  if (without <= 0 || !t->baseline.at.has_faults || !RULE(copies))
     return 0;
   return amount_from((double)without * (double)t->breaks);
 }
@@ -160,7 +160,7 @@ static uint32_t swap_now(const struct cycle *cycle, const struct track *t,
                          const struct observation *o) {
   if (o->has_swap)
     return o->vm_swap_kb;
-  return track_is_swap_emptied(cycle, t) ? 0 : t->baseline.vm_swap_kb;
+  return track_is_swap_emptied(cycle, t) ? 0 : t->baseline.at.vm_swap_kb;
 }
 
 static void take(const struct cycle *cycle, struct track *t,
@@ -171,9 +171,9 @@ static void take(const struct cycle *cycle, struct track *t,
   t->now = *o;
   t->now.minor_faults = faults;
   t->now.vm_swap_kb = swap;
-  if (track_has_baseline(t) && o->has_faults && !t->has_faults) {
-    t->baseline.minor_faults = faults; /* those before are unknown */
-    t->has_faults = true;
+  if (track_has_baseline(t) && o->has_faults && !t->baseline.at.has_faults) {
+    t->baseline.at.minor_faults = faults; /* those before are unknown */
+    t->baseline.at.has_faults = true;
   }
 }
 
@@ -269,14 +269,18 @@ static double off_by(uint64_t found, uint64_t expected) {
   return (double)found - (double)expected;
 }
 
-static void learn(const struct cycle *cycle, const struct track *t,
-                  const struct rollup *expected, const struct rollup *found,
-                  const struct sampled_error *sample) {
+/* Returns what was expected. */
+static struct rollup learn(const struct cycle *cycle, const struct track *t,
+                           const struct rollup *found,
+                           const struct sampled_error *sample) {
+  struct change c = track_change(cycle, t);
   struct exposure x = exposure_now(cycle, t);
-  struct audit_lesson l = {
-      .pss_off = off_by(found->bytes[ROLLUP_PSS], expected->bytes[ROLLUP_PSS]),
-      .uss_off = off_by(rollup_uss(found), rollup_uss(expected))};
+  struct audit_lesson l = {.pss_noise = 0};
+  struct rollup expected;
 
+  estimate_rollup(&t->baseline, &c, &expected);
+  l.pss_off = off_by(found->bytes[ROLLUP_PSS], expected.bytes[ROLLUP_PSS]);
+  l.uss_off = off_by(rollup_uss(found), rollup_uss(&expected));
   if (sample) {
     l.pss_noise = hypot(sample->pss_anon.noise, sample->pss_files.noise);
     l.uss_noise = sample->uss.noise;
@@ -285,6 +289,7 @@ static void learn(const struct cycle *cycle, const struct track *t,
   learn_faults(t, excess(l.uss_off, SURELY * l.uss_noise));
   x.bytes[CAUSE_STATM] = (double)estimator_imprecision(cycle, t);
   audit_learn(track_audit(t), cycle->now_ns, &x, &l);
+  return expected;
 }
 
 /* The first one tells more than no lesson. */
@@ -295,14 +300,14 @@ static void follow(double *known, double seen, double rate) {
 /* The first reading of a process that was estimated as a newborn. */
 static void learn_newborn(const struct cycle *cycle, const struct track *t) {
   struct newborn_lessons *lessons = &t->family->newborns;
-  const struct observation at = baseline_observation(&t->baseline);
-  double faulted = (double)track_faulted_bytes(cycle, &at);
+  double faulted = (double)track_faulted_bytes(cycle, &t->baseline.at);
   double own = (double)baseline_private(&t->baseline).anon;
 
-  if (RULE(newborn_breaks) && t->has_faults && faulted >= NEWBORN_LEAST_BYTES)
+  if (RULE(newborn_breaks) && t->baseline.at.has_faults &&
+      faulted >= NEWBORN_LEAST_BYTES)
     follow(&lessons->breaks, clamp(own / faulted, NEWBORN_BREAKS_LEAST, 1),
            faulted / (faulted + LEARN_WELL_BYTES));
-  if (RULE(newborn_files) && t->baseline.shared_pages > 0)
+  if (RULE(newborn_files) && t->baseline.at.shared_pages > 0)
     follow(&lessons->file_cost,
            baseline_shared_cost(&t->baseline, cycle->page_size), NEWBORN_RATE);
 }
@@ -314,7 +319,9 @@ static uint32_t family_changes(const struct track *t) {
 }
 
 static void restart(const struct cycle *cycle, struct track *t,
+                    const struct rollup *rollup, const struct observation *at,
                     uint64_t at_ns) {
+  baseline_take(&t->baseline, rollup, at, cycle->page_size);
   t->baseline.at_ns = at_ns;
   t->baseline.relatives = fork_family_size(t);
   t->was_swap_used = cycle->is_swap_used;
@@ -350,10 +357,11 @@ static int64_t between(int64_t x, int64_t least, int64_t most) {
  * rollup: they came since the baseline. They are no more than resident memory
  * has moved since it was observed; a further difference has another cause. */
 static uint32_t missed_pages(const struct cycle *cycle, const struct track *t,
-                             const struct reading *r) {
-  int64_t moved = (int64_t)r->resident_pages - t->now.resident_pages;
-  int64_t missed = (int64_t)r->resident_pages -
-                   (int64_t)(r->rollup->bytes[ROLLUP_RSS] / cycle->page_size);
+                             const struct rollup *rollup,
+                             const struct observation *after) {
+  int64_t moved = (int64_t)after->resident_pages - t->now.resident_pages;
+  int64_t missed = (int64_t)after->resident_pages -
+                   (int64_t)(rollup->bytes[ROLLUP_RSS] / cycle->page_size);
 
   return (uint32_t)(moved < 0 ? between(missed, moved, 0)
                               : between(missed, 0, moved));
@@ -365,8 +373,8 @@ static bool are_others(const struct track *t, uint64_t bytes) {
   struct rollup before;
 
   baseline_get(&t->baseline, &before);
-  return strangers_have_come(strangers_bytes(&before, t->baseline.vm_swap_kb),
-                             bytes) ||
+  return strangers_have_come(
+             strangers_bytes(&before, t->baseline.at.vm_swap_kb), bytes) ||
          (t->strangers == STRANGERS_NEW &&
           t->family_changes != family_changes(t));
 }
@@ -404,7 +412,7 @@ static enum strangers strangers_in(const struct cycle *cycle,
 static void doubt_strangers(struct track *t, const struct rollup *found,
                             bool had_baseline) {
   uint32_t known = fork_family_size(t);
-  uint32_t seen = strangers_seen(found, t->baseline.vm_swap_kb, known);
+  uint32_t seen = strangers_seen(found, t->baseline.at.vm_swap_kb, known);
 
   t->unsure_bytes += (float)strangers_part(found, known, seen);
   if (!had_baseline) {
@@ -423,7 +431,7 @@ void estimator_settle_relatives(struct track *t) {
       !RULE(settle_relatives))
     return;
   baseline_get(&t->baseline, &found);
-  if (strangers_are_ruled_out(&found, t->baseline.vm_swap_kb, now))
+  if (strangers_are_ruled_out(&found, t->baseline.at.vm_swap_kb, now))
     t->baseline.relatives = fork_family_size(t);
 }
 
@@ -434,10 +442,7 @@ static void begin_anew(const struct cycle *cycle, struct track *t,
   enum strangers strangers = strangers_in(cycle, t, rollup, t->now.vm_swap_kb);
   bool had_baseline = track_has_baseline(t);
 
-  baseline_take(&t->baseline, rollup, at, cycle->page_size);
-  t->has_faults = at->has_faults;
-  t->baseline.vm_swap_kb = t->now.vm_swap_kb;
-  restart(cycle, t, cycle->now_ns);
+  restart(cycle, t, rollup, at, cycle->now_ns);
   t->strangers = strangers;
   if (strangers == STRANGERS_NEW && RULE(strangers_doubt))
     doubt_strangers(t, rollup, had_baseline);
@@ -448,33 +453,19 @@ static void begin_anew(const struct cycle *cycle, struct track *t,
   correct_count(cycle, t);
 }
 
-static void learn_reading(const struct cycle *cycle, const struct track *t,
-                          const struct rollup *found) {
-  struct change c = track_change(cycle, t);
-  struct rollup expected;
-
-  estimate_rollup(&t->baseline, &c, &expected);
-  learn(cycle, t, &expected, found, t->is_sampled ? t->sample_error : NULL);
-}
-
 void estimator_correct(const struct cycle *cycle, struct track *t,
-                       const struct reading *r) {
-  struct observation at = t->now;
+                       const struct rollup *rollup,
+                       const struct observation *after) {
+  struct observation at = *after;
 
   if (track_has_baseline(t))
-    learn_reading(cycle, t, r->rollup);
-  if (r->has_statm) {
-    at.resident_pages = r->resident_pages - missed_pages(cycle, t, r);
-    at.shared_pages = r->shared_pages;
-  }
-  if (r->faults) {
-    at.minor_faults = t->now.minor_faults = r->faults;
-    at.has_faults = true;
-  }
-  t->now.vm_swap_kb = r->vm_swap_kb;
+    learn(cycle, t, rollup, t->is_sampled ? t->sample_error : NULL);
+  at.resident_pages -= missed_pages(cycle, t, rollup, after);
+  t->now.minor_faults = after->minor_faults;
+  t->now.vm_swap_kb = after->vm_swap_kb;
   t->unsure_bytes = 0;
   t->is_sampled = false;
-  begin_anew(cycle, t, r->rollup, &at);
+  begin_anew(cycle, t, rollup, &at);
 }
 
 static void add_noise(struct sampled_deviation *to, double noise) {
@@ -502,12 +493,10 @@ static struct sampled_error error_of_estimate(const struct cycle *cycle,
 static bool meet(const struct cycle *cycle, struct track *t,
                  struct sampled *s) {
   struct sampled_error its = error_of_estimate(cycle, t);
-  struct change c = track_change(cycle, t);
   struct rollup expected, found;
 
-  estimate_rollup(&t->baseline, &c, &expected);
   sampled_rollup(s, &found);
-  learn(cycle, t, &expected, &found, &s->error);
+  expected = learn(cycle, t, &found, &s->error);
   return sampled_fuse(s, &expected, &its);
 }
 
@@ -551,11 +540,8 @@ void estimator_derive(const struct cycle *cycle, struct track *t,
   uint32_t off_pages = t->baseline.off_pages;
   double before = track_has_baseline(t) ? doubt_before(cycle, t) : 0;
 
-  baseline_take(&t->baseline, rollup, &t->now, cycle->page_size);
+  restart(cycle, t, rollup, &t->now, at_ns);
   t->baseline.off_pages = off_pages;
-  t->baseline.vm_swap_kb = t->now.vm_swap_kb;
-  t->has_faults = t->now.has_faults;
-  restart(cycle, t, at_ns);
   t->derived_bytes = (float)(off_bytes + before);
   correct_count(cycle, t);
 }

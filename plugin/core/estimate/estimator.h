@@ -20,15 +20,6 @@
 #include "estimate/track.h"
 #include "sample/sampled.h"
 
-/* A rollup that was read, and what the cheap files said around it. */
-struct reading {
-  const struct rollup *rollup;
-  bool has_statm; /* after it */
-  uint32_t resident_pages, shared_pages;
-  uint32_t faults; /* after it; 0 where they were not read */
-  uint32_t vm_swap_kb;
-};
-
 /* The source of a process's numbers. */
 enum estimate_source {
   SOURCE_NONE,       /* nothing could be read */
@@ -83,9 +74,11 @@ void estimator_observe(const struct cycle *cycle, struct track *t,
  * what to read. Once in a cycle, after all are observed. */
 struct doubt estimator_expect(const struct cycle *cycle, struct track *t);
 
-/* Takes a reading in: learns from it, and predicts from it from now on. */
+/* Takes a reading in: learns from it, and predicts from it from now on. after:
+ * what the cheap files said after it, or before where they were not read. */
 void estimator_correct(const struct cycle *cycle, struct track *t,
-                       const struct reading *r);
+                       const struct rollup *rollup,
+                       const struct observation *after);
 
 /* Once all are read: relatives that have ended since the cycle began had done
  * so before this process was read, if that shows no more sharers than are left.

@@ -107,7 +107,6 @@ static struct inheritance inheritance_of(const struct cycle *cycle,
   estimator_predict(cycle, parent, &now);
   i.rollup = now.rollup;
   baseline_take(&i.before, &i.rollup, &parent->now, cycle->page_size);
-  i.before.vm_swap_kb = parent->now.vm_swap_kb;
   i.before.relatives = fork_family_size(parent);
   i.shared = baseline_cow_shared(&i.before);
   lent = amount_from((double)parent->lent_kb * 1024 / parent->newborns);
@@ -151,7 +150,7 @@ static void fill_files(uint64_t bytes, double cost, bool is_shmem,
 /* Swap that was the parent's alone is divided as well. */
 static uint64_t swap_pss(const struct inheritance *i) {
   uint64_t all = i->rollup.bytes[ROLLUP_SWAP_PSS];
-  uint64_t own = min(part_of(i->before.vm_swap_kb * UINT64_C(1024),
+  uint64_t own = min(part_of(i->before.at.vm_swap_kb * UINT64_C(1024),
                              baseline_private_swap_part(&i->before)),
                      all);
 

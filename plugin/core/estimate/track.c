@@ -141,14 +141,14 @@ uint64_t track_faulted_bytes(const struct cycle *cycle,
 struct change track_change(const struct cycle *cycle, const struct track *t) {
   const struct baseline *b = &t->baseline;
   int64_t page_size = (int64_t)cycle->page_size;
-  int64_t shared = (int64_t)t->now.shared_pages - b->shared_pages;
-  int64_t resident = (int64_t)t->now.resident_pages - b->resident_pages;
+  int64_t shared = (int64_t)t->now.shared_pages - b->at.shared_pages;
+  int64_t resident = (int64_t)t->now.resident_pages - b->at.resident_pages;
   struct change c = {.page_size = cycle->page_size,
                      .seconds = seconds_of(cycle, t),
                      .anon = (resident - shared) * page_size,
                      .shared = shared * page_size,
                      .swap =
-                         ((int64_t)t->now.vm_swap_kb - b->vm_swap_kb) * 1024,
+                         ((int64_t)t->now.vm_swap_kb - b->at.vm_swap_kb) * 1024,
                      .is_swap_emptied = track_is_swap_emptied(cycle, t) &&
                                         t->now.vm_swap_kb == 0,
                      .broken = amount_from((double)t->broken_bytes),

@@ -77,7 +77,6 @@ struct track {
   bool is_heir : 1;             /* its baseline was derived from its parent's */
   bool is_child : 1;            /* in the set of its family alone */
   bool is_family_decided : 1;   /* for the program that it runs */
-  bool has_faults : 1;          /* those of the baseline are known */
   bool was_swap_used : 1;       /* on the host, at the baseline */
   bool is_sampled : 1;          /* the baseline is no rollup, see sampling */
   enum strangers strangers : 2; /* at the baseline */

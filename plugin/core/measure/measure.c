@@ -322,38 +322,49 @@ static uint32_t swap_kb_after(const struct measurer *m, const struct process *p,
 /* If statm is exact on this kernel, the rollup of a process that did not change
  * meanwhile shows the same amount. */
 static void learn_precision(struct measurer *m, const struct process *p,
-                            const struct reading *r) {
-  uint64_t rss = r->rollup->bytes[ROLLUP_RSS] / m->cycle.page_size;
+                            const struct rollup_reading *r) {
+  uint64_t rss = r->rollup.bytes[ROLLUP_RSS] / m->cycle.page_size;
   const struct observation *now = &p->member->track.now;
   uint64_t resident = now->resident_pages;
 
-  if (r->has_statm && resident == r->resident_pages &&
-      now->shared_pages == r->shared_pages)
+  if (r->has_statm && resident == r->statm.resident_pages &&
+      now->shared_pages == r->statm.shared_pages)
     precision_learn(&m->cycle.precision,
                     rss > resident ? rss - resident : resident - rss);
+}
+
+static struct observation observed_after(const struct measurer *m,
+                                         const struct process *p,
+                                         const struct rollup_reading *r) {
+  struct observation after = p->member->track.now;
+
+  if (r->has_statm) {
+    after.resident_pages = amount_narrow(r->statm.resident_pages);
+    after.shared_pages = amount_narrow(r->statm.shared_pages);
+  }
+  if (r->faults) {
+    after.minor_faults = r->faults;
+    after.has_faults = true;
+  }
+  after.vm_swap_kb = swap_kb_after(m, p, &r->rollup);
+  return after;
 }
 
 static void correct(struct measurer *m, struct process *p,
                     const struct read_job *job) {
   const struct rollup_reading *read = &job->rollup;
+  struct observation after = observed_after(m, p, read);
   struct policy policy = member_policy(p);
-  struct reading reading = {
-      .rollup = &read->rollup,
-      .has_statm = read->has_statm,
-      .resident_pages = amount_narrow(read->statm.resident_pages),
-      .shared_pages = amount_narrow(read->statm.shared_pages),
-      .faults = read->faults};
 
   if (!p->member->cost.is_learnt)
     price_learn_guess(&m->prices, p, job);
   m->counts.rollup_reads++;
   note_fields(m, read->rollup.known);
-  reading.vm_swap_kb = swap_kb_after(m, p, &read->rollup);
   read_cost_learn(&p->member->cost, job->work_ns, p->statm.resident_pages,
-                  reading.vm_swap_kb * UINT64_C(1024) / m->cycle.page_size,
+                  after.vm_swap_kb * UINT64_C(1024) / m->cycle.page_size,
                   &policy, m->cycle.now_ns);
-  learn_precision(m, p, &reading);
-  estimator_correct(&m->cycle, &p->member->track, &reading);
+  learn_precision(m, p, read);
+  estimator_correct(&m->cycle, &p->member->track, &read->rollup, &after);
   if (!sampling_is_refused(p->member->sampling))
     member_end_sampling(p->member);
   p->member->is_read = true;

@@ -39,7 +39,7 @@ static void add_ended(const struct process *p, uint64_t page_size,
                       struct usage *u) {
   const struct baseline *b = &p->member->track.baseline;
   uint64_t resident = p->statm.resident_pages;
-  uint64_t more = minus(resident, b->resident_pages) * page_size;
+  uint64_t more = minus(resident, b->at.resident_pages) * page_size;
 
   if (!track_has_baseline(&p->member->track)) {
     u->ended_unread++;

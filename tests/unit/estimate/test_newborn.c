@@ -468,16 +468,19 @@ FAMILY_TEST(a_parent_that_was_wrong_is_doubted) {
 /* Behind the walk, so that the rollup lacks it and statm after it does not. */
 FAMILY_TEST(memory_that_came_during_a_reading_is_not_lost) {
   struct memory_view before;
-  struct reading reading = {.rollup = &before.rollup, .has_statm = true};
+  struct observation after;
+  struct track *t;
 
   start_parent(f);
   pass(f, 1);
   before = f->views[0];
   memory_grow(&f->world, 0, 8 * MIB_PAGES);
   update_table(f);
-  reading.resident_pages = (uint32_t)f->views[0].resident_pages;
-  reading.shared_pages = (uint32_t)f->views[0].shared_pages;
-  estimator_correct(&f->cycle, &f->processes[0]->member->track, &reading);
+  t = &f->processes[0]->member->track;
+  after = t->now;
+  after.resident_pages = (uint32_t)f->views[0].resident_pages;
+  after.shared_pages = (uint32_t)f->views[0].shared_pages;
+  estimator_correct(&f->cycle, t, &before.rollup, &after);
   pass(f, 1);
   expect_within(f, 4, 4);
 }

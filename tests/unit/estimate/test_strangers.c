@@ -223,16 +223,14 @@ struct fixture {
 static void read_at(struct fixture *f, uint64_t seconds, struct rollup found) {
   struct observation o = {.resident_pages =
                               (uint32_t)(found.bytes[ROLLUP_RSS] / 4096)};
-  struct reading reading = {.rollup = &found,
-                            .vm_swap_kb =
-                                (uint32_t)(found.bytes[ROLLUP_SWAP] / 1024)};
-
   f->e.before_ns = f->e.now_ns;
   f->e.now_ns = seconds * NS_PER_S;
   f->e.is_swap_used = true;
   estimator_observe(&f->e, &f->track, &f->set, &o);
   estimator_expect(&f->e, &f->track);
-  estimator_correct(&f->e, &f->track, &reading);
+  o = f->track.now;
+  o.vm_swap_kb = (uint32_t)(found.bytes[ROLLUP_SWAP] / 1024);
+  estimator_correct(&f->e, &f->track, &found, &o);
 }
 
 static enum strangers strangers_at(struct fixture *f, uint64_t seconds,

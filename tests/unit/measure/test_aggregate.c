@@ -50,10 +50,10 @@ static const struct rollup halves = {
 static void have_read(struct fixture *f, struct track *t,
                       const struct rollup *rollup, unsigned seconds) {
   struct cycle then = f->cycle;
-  struct reading r = {.rollup = rollup};
+  struct observation after = t->now;
 
   then.now_ns -= seconds * SECOND;
-  estimator_correct(&then, t, &r);
+  estimator_correct(&then, t, rollup, &after);
 }
 
 static void observe(struct fixture *f, struct process *p) {

@@ -100,7 +100,7 @@ FIXTURE_TEST(what_a_member_had_that_has_ended_is_known) {
     f->process->state = PROCESS_ALIVE;
     if (was_read)
       track->baseline.at_ns = 1;
-    track->baseline.resident_pages = 1000;
+    track->baseline.at.resident_pages = 1000;
     track->baseline.kib_low[ROLLUP_PSS] = 3000;
     track->baseline.kib_low[ROLLUP_PRIVATE_DIRTY] = 2000;
     observe_end(&f->observer, f->process);
@@ -117,7 +117,7 @@ FIXTURE_TEST(what_a_zombie_had_is_noted_once) {
 
   track->baseline.at_ns = 1;
   track->baseline.kib_low[ROLLUP_PSS] = 3000;
-  track->baseline.resident_pages = 1023;
+  track->baseline.at.resident_pages = 1023;
   f->process->state = PROCESS_GONE;
   for (int i = 0; i < 2; i++) {
     observe_all(&f->observer);

@@ -539,7 +539,7 @@ static int make_single(void **state) {
   measurer_init(&s->m, NULL, &s->reader, s->diags);
   run_single(s, 1);
   s->member.track.baseline = (struct baseline){
-      .at_ns = NS_PER_S, .resident_pages = 2048, .relatives = 1};
+      .at_ns = NS_PER_S, .at.resident_pages = 2048, .relatives = 1};
   s->member.track.baseline.kib_low[ROLLUP_ANONYMOUS] = 4096;
   s->member.track.since = SHARING_JUST_READ;
   s->m.read_ksm = read_ksm;

@@ -272,12 +272,12 @@ FIXTURE_TEST(what_is_in_swap_stays_known_where_status_cannot_be_read) {
   f->cycle.is_swap_used = true;
   f->member.track.now.vm_swap_kb = 4096;
   take(f, &job);
-  assert_int_equal(f->member.track.baseline.vm_swap_kb, 4096);
+  assert_int_equal(f->member.track.baseline.at.vm_swap_kb, 4096);
   assert_int_equal(baseline_bytes(&f->member.track.baseline, ROLLUP_SWAP),
                    4 * MIB);
   f->cycle.is_swap_used = false;
   take(f, &job);
-  assert_int_equal(f->member.track.baseline.vm_swap_kb, 0);
+  assert_int_equal(f->member.track.baseline.at.vm_swap_kb, 0);
   procfs_free(f->sampler.procfs);
 }
 
