@@ -9,9 +9,9 @@
 
 struct group_track {
   struct sharing sharing; /* of members, and of families by their founders */
-  uint64_t last_pss;      /* in the cycle before */
   /* The sum of the expected errors, which goes down as members are chosen to be
-   * read; and the error below which nothing has to be read. */
+   * read; and the error below which nothing has to be read, by the Pss of the
+   * cycle before. */
   struct doubt_sum error;
   uint64_t tolerated_bytes;
   /* CPU time that samples for that error may still take in this cycle; below 0:

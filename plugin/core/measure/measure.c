@@ -18,9 +18,6 @@
 
 /* A smaller error is worth a reading only if readings are cheap. */
 #define ERROR_LEAST_BYTES 4096.0
-/* The part of a group's PSS that may be wrong before anything is read for it.
- */
-#define GROUP_ERROR_TOLERATED 0.005
 
 /* Every kernel with a rollup has these (4.14). */
 #define FIELDS_SINCE_4_14                                                      \
@@ -101,8 +98,6 @@ static int begin_group(struct group *g) {
   g->track->error = (struct doubt_sum){.common = 0};
   g->track->giants_before = g->track->giants;
   g->track->giants = 0;
-  g->track->tolerated_bytes =
-      amount_from((double)g->track->last_pss * GROUP_ERROR_TOLERATED);
   return 0;
 }
 
@@ -285,12 +280,6 @@ static size_t choose(struct measurer *m, const struct group_table *groups) {
 
 /* --- 3: reading --- */
 
-static void note_fields(struct measurer *m, uint32_t known) {
-  m->cycle.kernel_fields =
-      m->has_fields ? m->cycle.kernel_fields | known : known;
-  m->has_fields = true;
-}
-
 static void note_failure(struct measurer *m, struct process *p, int r) {
   estimator_forget(&p->member->track);
   p->member->is_unreadable = true;
@@ -359,7 +348,7 @@ static void correct(struct measurer *m, struct process *p,
   if (!p->member->cost.is_learnt)
     price_learn_guess(&m->prices, p, job);
   m->counts.rollup_reads++;
-  note_fields(m, read->rollup.known);
+  m->cycle.kernel_fields |= read->rollup.known;
   read_cost_learn(&p->member->cost, job->work_ns, p->statm.resident_pages,
                   after.vm_swap_kb * UINT64_C(1024) / m->cycle.page_size,
                   &policy, m->cycle.now_ns);
@@ -401,35 +390,26 @@ static void take_sample(struct measurer *m, struct process *p,
   sampling_take(&m->sampler, p, job, &sampled);
 }
 
-static void finish_sample(struct measurer *m, struct process *p,
-                          const struct read_job *job) {
-  p->member->wanted_ns = 0;
-  if (job->result == 0) {
-    take_sample(m, p, job);
-  } else if (job->result == PROCFS_GONE || job->result == PROCFS_NO_MM) {
-    observe_end(&m->observer, p);
-  } else if (job->result == -EPERM || job->result == -ENOSYS ||
-             job->result == -EFBIG) {
-    refuse_samples(m, p, job->result);
-  } else if (job->result == PROCFS_DENIED) {
-    note_failure(m, p, job->result);
-  } else {
-    diag_note(m->diags, DIAG_FAILED, p, job->result, "pagemap");
-    defer_large(m, p);
-  }
-}
-
 static void take_result(struct measurer *m, struct process *p,
                         const struct read_job *job) {
+  bool is_sample = job->kind == READ_SAMPLE;
+  int r = job->result;
+
   p->member->wanted_ns = 0;
-  if (job->result == 0) {
+  if (r == 0 && is_sample) {
+    take_sample(m, p, job);
+  } else if (r == 0) {
     correct(m, p, job);
-    return;
-  }
-  if (job->result == PROCFS_GONE || job->result == PROCFS_NO_MM)
+  } else if (r == PROCFS_GONE || r == PROCFS_NO_MM) {
     observe_end(&m->observer, p);
-  else
-    note_failure(m, p, job->result);
+  } else if (r == PROCFS_DENIED || !is_sample) {
+    note_failure(m, p, r);
+  } else if (r == -EPERM || r == -ENOSYS || r == -EFBIG) {
+    refuse_samples(m, p, r);
+  } else {
+    diag_note(m->diags, DIAG_FAILED, p, r, "pagemap");
+    defer_large(m, p);
+  }
 }
 
 /* Readings for Refresh "always" are not charged to the budget. */
@@ -468,7 +448,7 @@ static void finish_job(void *ctx, struct read_job *job) {
   }
   m->counts.rollup_ns += job->work_ns;
   charge(m, p, job->work_ns);
-  finish_sample(m, p, job);
+  take_result(m, p, job);
 }
 
 /* The most mappings that the process can have: each has at least one page. */

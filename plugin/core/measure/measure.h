@@ -42,7 +42,6 @@ struct measurer {
 
   bool wants_page_tables;            /* else nothing is read for them alone */
   bool is_of_kernel;                 /* and not of a captured tree */
-  bool has_fields;                   /* the kernel's fields are known */
   void (*read_ksm)(struct ksm *ret); /* NULL for a captured tree */
   struct ksm ksm;                    /* as it was in the last cycle */
 

@@ -15,15 +15,15 @@
 /* Guesses the price from files whose reading walks no page tables. */
 static struct read_cost guess_of(const struct prices *prices,
                                  const struct process *p) {
-  struct read_cost_basis basis = {.resident = p->statm.resident_pages};
+  uint64_t swapped = 0, tables = 0;
   struct status_sample s;
 
   if (p->statm.size_pages >= TABLES_WORTH_ASKING_PAGES &&
       member_read_status(prices->procfs, p, &s)) {
-    basis.swapped = s.vm_swap_bytes / prices->cycle->page_size;
-    basis.tables = s.vm_pte_bytes / prices->cycle->page_size;
+    swapped = s.vm_swap_bytes / prices->cycle->page_size;
+    tables = s.vm_pte_bytes / prices->cycle->page_size;
   }
-  return read_cost_guess(&basis);
+  return read_cost_guess(p->statm.resident_pages, swapped, tables);
 }
 
 uint64_t price_swapped_pages(const struct prices *prices,

@@ -15,22 +15,19 @@
  * the time for a full one. */
 #define EMPTY_PART 8
 
-static uint32_t narrow(uint64_t x) {
-  return x < UINT32_MAX ? (uint32_t)x : UINT32_MAX;
-}
-
 /* The sum of three such products cannot overflow. */
 static uint64_t price(uint64_t n, uint64_t ns) {
-  return (uint64_t)narrow(n) * ns;
+  return (uint64_t)amount_narrow(n) * ns;
 }
 
-struct read_cost read_cost_guess(const struct read_cost_basis *b) {
-  return (struct read_cost){.ns = narrow(WALK_LEAST_NS +
-                                         price(b->resident, PAGE_NS) +
-                                         price(b->swapped, SWAPPED_PAGE_NS) +
-                                         price(b->tables, TABLE_NS)),
-                            .pages = narrow(b->resident + b->swapped),
-                            .swapped = narrow(b->swapped)};
+struct read_cost read_cost_guess(uint64_t resident, uint64_t swapped,
+                                 uint64_t tables) {
+  return (struct read_cost){
+      .ns = amount_narrow(WALK_LEAST_NS + price(resident, PAGE_NS) +
+                          price(swapped, SWAPPED_PAGE_NS) +
+                          price(tables, TABLE_NS)),
+      .pages = amount_narrow(resident + swapped),
+      .swapped = amount_narrow(swapped)};
 }
 
 uint32_t read_cost_predict(const struct read_cost *c, uint64_t pages) {
@@ -40,22 +37,22 @@ uint32_t read_cost_predict(const struct read_cost *c, uint64_t pages) {
     return WALK_LEAST_NS;
   if (c->pages == 0)
     return c->ns;
-  scaled = (uint64_t)c->ns * narrow(pages) / c->pages;
-  return narrow(max(scaled, max(c->ns / EMPTY_PART, WALK_LEAST_NS)));
+  scaled = (uint64_t)c->ns * amount_narrow(pages) / c->pages;
+  return amount_narrow(max(scaled, max(c->ns / EMPTY_PART, WALK_LEAST_NS)));
 }
 
 static void set_pages(struct read_cost *c, uint64_t resident,
                       uint64_t swapped) {
-  c->pages = narrow(resident + swapped);
-  c->swapped = narrow(swapped);
+  c->pages = amount_narrow(resident + swapped);
+  c->swapped = amount_narrow(swapped);
 }
 
 void read_cost_refine(struct read_cost *c, uint64_t ns, uint64_t resident,
                       uint64_t swapped) {
   if (c->is_learnt || c->pages == 0)
     return;
-  c->ns =
-      narrow(max(narrow(ns), WALK_LEAST_NS) + price(swapped, SWAPPED_PAGE_NS));
+  c->ns = amount_narrow(max(amount_narrow(ns), WALK_LEAST_NS) +
+                        price(swapped, SWAPPED_PAGE_NS));
   set_pages(c, resident, swapped);
 }
 
@@ -104,12 +101,12 @@ uint32_t read_cost_mappings_most(const struct read_cost *c,
 
   if (c->is_learnt || possible < MAPPINGS_LEAST || n >= possible)
     return 0;
-  return narrow(n);
+  return amount_narrow(n);
 }
 
 void read_cost_refuse(struct read_cost *c, const struct policy *p,
                       uint64_t now_ns) {
-  c->ns = narrow(max(p->max_lock_hold_ns + 1, c->ns));
+  c->ns = amount_narrow(max(p->max_lock_hold_ns + 1, c->ns));
   c->pages = 0; /* whatever is resident */
   if (c->failed_tests < UINT8_MAX)
     c->failed_tests++;
@@ -123,7 +120,7 @@ void read_cost_learn(struct read_cost *c, uint64_t took_ns, uint64_t resident,
 
   count_test(c, took_ns, c->is_learnt && predicted_ns > p->max_lock_hold_ns, p);
   took_ns = min(took_ns, UINT64_C(2) * max(c->ns, predicted_ns));
-  c->ns = narrow(max(took_ns, 1)); /* 0 would be none */
+  c->ns = amount_narrow(max(took_ns, 1)); /* 0 would be none */
   set_pages(c, resident, swapped);
   c->is_learnt = true;
   c->next_try_s = seconds_from(now_ns + test_after_ns(c, p));

@@ -36,14 +36,11 @@ struct read_cost {
 #define COST_TEST_FIRST_NS (60 * NS_PER_S)
 #define COST_TEST_MAX_NS (3600 * NS_PER_S)
 
-/* The memory that is walked, in pages. */
-struct read_cost_basis {
-  uint64_t resident, swapped, tables; /* tables: VmPTE of status */
-};
-
 /* A low guess: it does harm once at most, while a high one could keep a large
- * process from ever being read. */
-struct read_cost read_cost_guess(const struct read_cost_basis *b);
+ * process from ever being read. The memory that is walked is in pages; tables:
+ * VmPTE of status. */
+struct read_cost read_cost_guess(uint64_t resident, uint64_t swapped,
+                                 uint64_t tables);
 
 /* The price in nanoseconds, 5 us to 4 s, with so many pages resident and
  * swapped now: the entry of either is walked. It falls less than memory does,

@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "measure/guess.h"
+#include "measure/aggregate.h"
 
 #include <math.h>
 

@@ -2,6 +2,15 @@
 
 #include "schedule/read_cost.h"
 
+/* The memory that is walked, in pages. */
+struct basis {
+  uint64_t resident, swapped, tables;
+};
+
+static struct read_cost guess_of(const struct basis *b) {
+  return read_cost_guess(b->resident, b->swapped, b->tables);
+}
+
 #define GIB_PAGES (UINT64_C(1) << 18)
 
 static const struct policy policy = {.max_age_ns = 60 * NS_PER_S,
@@ -12,22 +21,21 @@ static void learn(struct read_cost *c, uint64_t took_ns, uint64_t pages) {
 }
 
 TEST(all_that_is_walked_makes_the_first_guess_dearer) {
-  struct read_cost_basis basis = {
-      .resident = 1000, .swapped = 1000, .tables = 10};
-  uint64_t guess = read_cost_guess(&basis).ns;
-  struct read_cost_basis more[] = {basis, basis, basis};
+  struct basis basis = {.resident = 1000, .swapped = 1000, .tables = 10};
+  uint64_t guess = guess_of(&basis).ns;
+  struct basis more[] = {basis, basis, basis};
 
   more[0].resident *= 2;
   more[1].swapped *= 2;
   more[2].tables *= 2;
   for (int i = 0; i < 3; i++)
-    assert_true(read_cost_guess(&more[i]).ns > guess);
+    assert_true(guess_of(&more[i]).ns > guess);
 }
 
 /* As measured on Linux 6.18: each within a factor of three. */
 TEST(the_first_guess_is_of_the_right_size) {
   static const struct {
-    struct read_cost_basis basis;
+    struct basis basis;
     uint64_t measured_ns;
   } cases[] = {
       {{.resident = 400, .tables = 12}, 15000},
@@ -37,7 +45,7 @@ TEST(the_first_guess_is_of_the_right_size) {
   };
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
-    uint64_t guess = read_cost_guess(&cases[i].basis).ns;
+    uint64_t guess = guess_of(&cases[i].basis).ns;
 
     assert_in_range(guess, cases[i].measured_ns / 3, cases[i].measured_ns * 3);
   }
@@ -50,8 +58,7 @@ TEST(what_was_never_guessed_costs_something) {
 }
 
 TEST(the_last_walk_counts_whatever_was_guessed) {
-  struct read_cost c =
-      read_cost_guess(&(struct read_cost_basis){.resident = 4 * GIB_PAGES});
+  struct read_cost c = guess_of(&(struct basis){.resident = 4 * GIB_PAGES});
 
   learn(&c, MS / 10, 4 * GIB_PAGES); /* huge pages */
   assert_int_equal(read_cost_predict(&c, 4 * GIB_PAGES), MS / 10);
@@ -82,8 +89,8 @@ TEST(the_price_stays_where_memory_goes_to_swap_and_comes_back) {
 
 /* A sample shows none of the pages in swap, and a walk meets them. */
 TEST(a_sample_leaves_pages_in_swap_their_price) {
-  struct read_cost_basis basis = {.resident = 100000, .swapped = 900000};
-  struct read_cost c = read_cost_guess(&basis);
+  struct basis basis = {.resident = 100000, .swapped = 900000};
+  struct read_cost c = guess_of(&basis);
 
   read_cost_refine(&c, MS, 100000, 900000);
   assert_in_range(read_cost_predict(&c, 1000000), 10 * MS, 30 * MS);
@@ -114,7 +121,7 @@ TEST(a_single_slow_walk_no_more_than_doubles_it) {
 }
 
 TEST(no_number_is_too_large) {
-  struct read_cost c = read_cost_guess(&(struct read_cost_basis){
+  struct read_cost c = guess_of(&(struct basis){
       .resident = UINT64_MAX, .swapped = UINT64_MAX, .tables = UINT64_MAX});
 
   assert_int_equal(c.ns, UINT32_MAX);

@@ -24,7 +24,7 @@ static struct group *const g = &of_g, *const other = &of_other;
 
 static int begin(void **state) {
   (void)state;
-  track = other_track = (struct group_track){.last_pss = 0};
+  track = other_track = (struct group_track){.tolerated_bytes = 0};
   return 0;
 }
 
@@ -349,7 +349,7 @@ PLAN_TEST(any_plan_keeps_to_the_budget) {
     int64_t credit_ns =
         draw(4) ? 0 : (int64_t)draw(200 * MS) - 100 * (int64_t)MS;
     uint64_t spent = 0, largest = 0;
-    struct group_track tracks[3] = {{.last_pss = 0}};
+    struct group_track tracks[3] = {{.tolerated_bytes = 0}};
     struct group groups[3] = {
         {.track = &tracks[0]}, {.track = &tracks[1]}, {.track = &tracks[2]}};
     struct group *all[4] = {&groups[0], &groups[1], &groups[2], &groups[0]};
