@@ -17,29 +17,19 @@ struct observation {
   bool has_faults, has_swap; /* whether these were read */
 };
 
-/* Zero before the first. Amounts are packed as numbers of 40 bits, of KiB as
- * the kernel prints them: there can be tens of thousands of processes. */
+/* Zero before the first. */
 struct baseline {
-  uint64_t at_ns;        /* 0: no rollup was read */
+  uint64_t at_ns; /* 0: no rollup was read */
+  struct rollup rollup;
   struct observation at; /* then */
-  uint32_t known;        /* bit per rollup_field */
-  uint32_t kib_low[ROLLUP_FIELDS];
-  uint32_t off_pages; /* between statm and the rollup; see cycle.h */
-  uint16_t relatives; /* processes of its fork family, itself included; 0:
-                         it shares memory, nobody knows with how many */
-  uint8_t kib_high[ROLLUP_FIELDS];
+  uint32_t off_pages;    /* between statm and the rollup; see cycle.h */
+  uint16_t relatives;    /* processes of its fork family, itself included; 0:
+                            it shares memory, nobody knows with how many */
 };
 
 /* Fills all but at_ns and relatives, which become 0. */
 void baseline_take(struct baseline *b, const struct rollup *rollup,
                    const struct observation *o, uint64_t page_size);
-
-/* The rollup that was read. */
-void baseline_get(const struct baseline *b, struct rollup *ret);
-
-bool baseline_has(const struct baseline *b, enum rollup_field f);
-uint64_t baseline_bytes(const struct baseline *b, enum rollup_field f);
-uint64_t baseline_uss(const struct baseline *b);
 
 /* The memory that no other process maps, by kind. The rollup gives the sum
  * only: as much of it is anonymous as must be. */
@@ -54,9 +44,6 @@ bool baseline_is_of_shmem(const struct baseline *b);
 /* Pages of files and shmem that no other process maps. */
 uint64_t baseline_private_file_bytes(const struct baseline *b);
 
-/* By how much Pss is below the anonymous memory, because the process shares it
- * by copy on write: minor faults can make so much of it private. */
-uint64_t baseline_cow_bytes(const struct baseline *b);
 /* The memory that is shared by copy on write, and the cost of a page of it, 0
  * to 1. */
 uint64_t baseline_cow_shared(const struct baseline *b);

@@ -256,7 +256,7 @@ static bool is_unchanged(const struct baseline *b, const struct change *c) {
 
 void estimate_rollup(const struct baseline *b, const struct change *c,
                      struct rollup *ret) {
-  baseline_get(b, ret);
+  *ret = b->rollup;
   empty_swap(c, ret);
   if (is_unchanged(b, c))
     return;
@@ -295,10 +295,10 @@ static double no_longer_private(const struct baseline *b,
 /* And so can, by what other processes did, those that stayed. */
 static double others_bound(const struct baseline *b, const struct change *c) {
   uint64_t pss =
-      baseline_bytes(b, c->is_of_shmem ? ROLLUP_PSS_SHMEM : ROLLUP_PSS_FILE);
+      b->rollup.bytes[c->is_of_shmem ? ROLLUP_PSS_SHMEM : ROLLUP_PSS_FILE];
 
-  if (!baseline_has(b, ROLLUP_PSS_FILE)) /* before 5.3 */
-    pss = minus(baseline_bytes(b, ROLLUP_PSS), baseline_uss(b));
+  if (!rollup_has(&b->rollup, ROLLUP_PSS_FILE)) /* before 5.3 */
+    pss = minus(b->rollup.bytes[ROLLUP_PSS], rollup_uss(&b->rollup));
   return (double)pss * c->shared_moved + no_longer_private(b, c);
 }
 
@@ -306,14 +306,14 @@ static double others_bound(const struct baseline *b, const struct change *c) {
 
 /* Memory that came since the baseline can have come before the fork. */
 static double anonymous_most(const struct baseline *b, const struct change *c) {
-  return (double)baseline_bytes(b, ROLLUP_ANONYMOUS) + fmax((double)c->anon, 0);
+  return (double)b->rollup.bytes[ROLLUP_ANONYMOUS] + fmax((double)c->anon, 0);
 }
 
 /* Relatives share pages of the kind, too, whose cost the set does not know. */
 static double relatives_bound(const struct baseline *b,
                               const struct change *c) {
   uint64_t pages =
-      baseline_bytes(b, c->is_of_shmem ? ROLLUP_PSS_FILE : ROLLUP_PSS_SHMEM);
+      b->rollup.bytes[c->is_of_shmem ? ROLLUP_PSS_FILE : ROLLUP_PSS_SHMEM];
 
   return c->relatives_moved * (anonymous_most(b, c) + (double)pages);
 }
@@ -339,11 +339,11 @@ static double returned_to_relatives(const struct baseline *b,
 
 /* Anonymous memory that went was shared as likely as any other of it. */
 static double gone_error(const struct baseline *b, double gone) {
-  uint64_t anonymous = baseline_bytes(b, ROLLUP_ANONYMOUS);
+  uint64_t anonymous = b->rollup.bytes[ROLLUP_ANONYMOUS];
 
-  return anonymous > 0
-             ? fmax(gone, 0) * (double)baseline_cow_bytes(b) / (double)anonymous
-             : 0;
+  return anonymous > 0 ? fmax(gone, 0) * (double)rollup_cow_bytes(&b->rollup) /
+                             (double)anonymous
+                       : 0;
 }
 
 static double swapped_out(const struct change *c) {
@@ -357,8 +357,9 @@ static double ksm_error(const struct baseline *b, const struct change *c) {
     return anonymous_most(b, c);
   if (!c->is_ksm_split)
     return 0;
-  return (double)baseline_bytes(
-      b, baseline_has(b, ROLLUP_KSM) ? ROLLUP_KSM : ROLLUP_ANONYMOUS);
+  return (double)
+      b->rollup.bytes[rollup_has(&b->rollup, ROLLUP_KSM) ? ROLLUP_KSM
+                                                         : ROLLUP_ANONYMOUS];
 }
 
 /* --- time --- */
@@ -366,7 +367,7 @@ static double ksm_error(const struct baseline *b, const struct change *c) {
 /* Others share it, or may come to; and faults that cannot be asked for may have
  * broken all copy on write. */
 static double unseen_bytes(const struct baseline *b) {
-  return (double)(minus(baseline_bytes(b, ROLLUP_PSS), baseline_uss(b)) +
+  return (double)(minus(b->rollup.bytes[ROLLUP_PSS], rollup_uss(&b->rollup)) +
                   baseline_private_file_bytes(b));
 }
 

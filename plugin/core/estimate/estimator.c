@@ -50,8 +50,7 @@ bool estimator_wants_swap(const struct cycle *cycle, const struct track *t,
                           const struct observation *o) {
   if (!track_has_baseline(t))
     return false;
-  return baseline_bytes(&t->baseline, ROLLUP_SWAP) > 0 ||
-         t->now.vm_swap_kb > 0 ||
+  return t->baseline.rollup.bytes[ROLLUP_SWAP] > 0 || t->now.vm_swap_kb > 0 ||
          (cycle->is_swap_used &&
           (o->resident_pages < t->baseline.at.resident_pages ||
            (RULE(swap_each_minute) && is_minute_over(cycle, t))));
@@ -207,7 +206,7 @@ static struct exposure exposure_now(const struct cycle *cycle,
   x.bytes[t->is_heir ? CAUSE_FORK : CAUSE_LENT] = (double)t->derived_bytes;
   x.bytes[CAUSE_READING] = (double)t->unsure_bytes;
   if (track_wants_faults(t) && !t->now.has_faults && c.seconds > 0)
-    x.bytes[CAUSE_COPIES] += (double)baseline_cow_bytes(&t->baseline);
+    x.bytes[CAUSE_COPIES] += (double)rollup_cow_bytes(&t->baseline.rollup);
   return x;
 }
 
@@ -370,11 +369,10 @@ static uint32_t missed_pages(const struct cycle *cycle, const struct track *t,
 /* Whether the strangers of the last reading, which share so much now, may have
  * made place for others. Where children come and go, others do unseen. */
 static bool are_others(const struct track *t, uint64_t bytes) {
-  struct rollup before;
+  const struct rollup *before = &t->baseline.rollup;
 
-  baseline_get(&t->baseline, &before);
-  return strangers_have_come(
-             strangers_bytes(&before, t->baseline.at.vm_swap_kb), bytes) ||
+  return strangers_have_come(strangers_bytes(before, t->baseline.at.vm_swap_kb),
+                             bytes) ||
          (t->strangers == STRANGERS_NEW &&
           t->family_changes != family_changes(t));
 }
@@ -385,8 +383,7 @@ static bool are_merged(const struct cycle *cycle, const struct track *t,
                        const struct rollup *found) {
   if (!rollup_has(found, ROLLUP_KSM))
     return t->baseline.at_ns < cycle->ksm_merged_ns;
-  return track_has_baseline(t) &&
-         baseline_bytes(&t->baseline, ROLLUP_KSM) > 0 &&
+  return track_has_baseline(t) && t->baseline.rollup.bytes[ROLLUP_KSM] > 0 &&
          strangers_seen(found, 0, fork_family_size(t)) == 0;
 }
 
@@ -425,13 +422,12 @@ static void doubt_strangers(struct track *t, const struct rollup *found,
 
 void estimator_settle_relatives(struct track *t) {
   uint32_t now = fork_family_size(t);
-  struct rollup found;
 
   if (t->baseline.relatives <= now || t->strangers_counted ||
       !RULE(settle_relatives))
     return;
-  baseline_get(&t->baseline, &found);
-  if (strangers_are_ruled_out(&found, t->baseline.at.vm_swap_kb, now))
+  if (strangers_are_ruled_out(&t->baseline.rollup, t->baseline.at.vm_swap_kb,
+                              now))
     t->baseline.relatives = fork_family_size(t);
 }
 

@@ -40,7 +40,7 @@ static struct track *find_lender(const struct process_table *t,
 
   if (!of || is_newborn(of) || !can_be_seen(of) ||
       !track_has_baseline(&of->member->track) ||
-      !baseline_has(&of->member->track.baseline, ROLLUP_PSS_ANON))
+      !rollup_has(&of->member->track.baseline.rollup, ROLLUP_PSS_ANON))
     return NULL;
   return &of->member->track;
 }
@@ -64,33 +64,17 @@ static uint64_t own_bytes(const struct cycle *cycle,
   return min(faulted, anon);
 }
 
-/* A baseline keeps KiB. Without fractions sums still equal the sums of their
- * parts. */
-static void round_down(struct rollup *u) {
-  uint64_t rss = u->bytes[ROLLUP_RSS];
-  uint64_t over;
-
-  for (int f = 0; f < ROLLUP_FIELDS; f++)
-    u->bytes[f] -= u->bytes[f] % 1024;
+static void add_up(struct rollup *u) {
   u->bytes[ROLLUP_PSS] = u->bytes[ROLLUP_PSS_ANON] + u->bytes[ROLLUP_PSS_FILE] +
                          u->bytes[ROLLUP_PSS_SHMEM];
-  /* The parts of Pss have lost up to 3 KiB, and uss is never above it. */
-  over = minus(rollup_uss(u), u->bytes[ROLLUP_PSS]);
-  u->bytes[ROLLUP_PRIVATE_CLEAN] -= minus(over, u->bytes[ROLLUP_PRIVATE_DIRTY]);
-  u->bytes[ROLLUP_PRIVATE_DIRTY] = minus(u->bytes[ROLLUP_PRIVATE_DIRTY], over);
-  u->bytes[ROLLUP_SHARED_DIRTY] =
-      minus(rss, rollup_uss(u) + u->bytes[ROLLUP_SHARED_CLEAN]);
-  u->bytes[ROLLUP_PSS_DIRTY] =
-      min(u->bytes[ROLLUP_PSS_DIRTY], u->bytes[ROLLUP_PSS]);
-  u->bytes[ROLLUP_LOCKED] = min(u->bytes[ROLLUP_LOCKED], u->bytes[ROLLUP_PSS]);
+  estimate_settle(u);
 }
 
 /* --- the parent's memory before and after --- */
 
 struct inheritance {
   const struct track *parent;
-  struct rollup rollup;   /* the parent's, as it was estimated */
-  struct baseline before; /* the same */
+  struct baseline before; /* the parent's, as it was estimated */
   uint64_t shared;        /* by copy on write already; each pays a part of n */
   uint64_t lent;          /* that was private, and is the newborns' as well */
   double n, sharers;
@@ -105,8 +89,7 @@ static struct inheritance inheritance_of(const struct cycle *cycle,
   uint64_t lent;
 
   estimator_predict(cycle, parent, &now);
-  i.rollup = now.rollup;
-  baseline_take(&i.before, &i.rollup, &parent->now, cycle->page_size);
+  baseline_take(&i.before, &now.rollup, &parent->now, cycle->page_size);
   i.before.relatives = fork_family_size(parent);
   i.shared = baseline_cow_shared(&i.before);
   lent = amount_from((double)parent->lent_kb * 1024 / parent->newborns);
@@ -149,7 +132,7 @@ static void fill_files(uint64_t bytes, double cost, bool is_shmem,
 
 /* Swap that was the parent's alone is divided as well. */
 static uint64_t swap_pss(const struct inheritance *i) {
-  uint64_t all = i->rollup.bytes[ROLLUP_SWAP_PSS];
+  uint64_t all = i->before.rollup.bytes[ROLLUP_SWAP_PSS];
   uint64_t own = min(part_of(i->before.at.vm_swap_kb * UINT64_C(1024),
                              baseline_private_swap_part(&i->before)),
                      all);
@@ -158,7 +141,7 @@ static uint64_t swap_pss(const struct inheritance *i) {
 }
 
 static void fill_swap(const struct inheritance *i, struct rollup *u) {
-  u->bytes[ROLLUP_SWAP] = i->rollup.bytes[ROLLUP_SWAP];
+  u->bytes[ROLLUP_SWAP] = i->before.rollup.bytes[ROLLUP_SWAP];
   u->bytes[ROLLUP_SWAP_PSS] = swap_pss(i);
 }
 
@@ -169,16 +152,16 @@ static void give(const struct cycle *cycle, const struct inheritance *i,
   uint64_t anon = anonymous_bytes(cycle, child);
   uint64_t files = child->now.shared_pages * cycle->page_size;
   double cost = file_cost(i, child->family, cycle->page_size);
-  struct rollup u = {.known = i->rollup.known};
+  struct rollup u = {.known = i->before.rollup.known};
   double off = (double)anon * (1 - 1 / i->n) +
                (double)files * (cost > 0.5 ? cost : 1 - cost);
 
   fill_anonymous(i, own, anon - own, &u);
   /* The children also share the pages that the parent had alone. */
-  fill_files(files, cost, rollup_is_of_shmem(&i->rollup), &u);
+  fill_files(files, cost, rollup_is_of_shmem(&i->before.rollup), &u);
   fill_swap(i, &u);
   u.bytes[ROLLUP_RSS] = u.bytes[ROLLUP_REFERENCED] = anon + files;
-  round_down(&u);
+  add_up(&u);
   child->now.vm_swap_kb = parent->now.vm_swap_kb;
   child->was_swap_used = parent->was_swap_used;
   child->is_heir = true;
@@ -200,7 +183,7 @@ static void take_private(struct rollup *u, uint64_t bytes) {
 /* The parent pays only its part now of what it has lent. */
 static void divide(const struct cycle *cycle, struct track *parent) {
   struct inheritance i = inheritance_of(cycle, parent);
-  struct rollup u = i.rollup;
+  struct rollup u = i.before.rollup;
   uint64_t less = part_of(i.lent, 1 - 1 / i.sharers);
 
   if (i.lent < LENT_LEAST_BYTES && swap_pss(&i) == u.bytes[ROLLUP_SWAP_PSS])
@@ -209,7 +192,7 @@ static void divide(const struct cycle *cycle, struct track *parent) {
   u.bytes[ROLLUP_PSS_ANON] -= min(less, u.bytes[ROLLUP_PSS_ANON]);
   u.bytes[ROLLUP_PSS_DIRTY] -= min(less, u.bytes[ROLLUP_PSS_DIRTY]);
   u.bytes[ROLLUP_SWAP_PSS] = swap_pss(&i);
-  round_down(&u);
+  add_up(&u);
   parent->is_heir = false; /* what it inherited itself is unsure from now on */
   estimator_derive(cycle, parent, &u, parent->baseline.at_ns, (double)less);
 }

@@ -98,7 +98,7 @@ bool track_is_swap_emptied(const struct cycle *cycle, const struct track *t) {
 bool track_wants_faults(const struct track *t) {
   return t->is_newborn || t->has_newborn ||
          (track_has_baseline(t) &&
-          baseline_cow_bytes(&t->baseline) >= ROLLUP_COW_LEAST_BYTES);
+          rollup_cow_bytes(&t->baseline.rollup) >= ROLLUP_COW_LEAST_BYTES);
 }
 
 static uint64_t broken_by_relatives(const struct track *t) {
@@ -106,7 +106,7 @@ static uint64_t broken_by_relatives(const struct track *t) {
       t->family ? (int64_t)(t->family->cow_broken - t->cow_broken) : 0;
 
   return min(amount_from((double)more / COW_BROKEN_UNITS),
-             baseline_cow_bytes(&t->baseline));
+             rollup_cow_bytes(&t->baseline.rollup));
 }
 
 static double seconds_of(const struct cycle *cycle, const struct track *t) {

@@ -170,7 +170,7 @@ void aggregate_estimate(const struct aggregate *a, const struct process *p,
     ret->deferral = quarantine_has(p, a->cycle->now_ns) ? DEFERRED_HUNG
                                                         : p->member->deferral;
   if (source == SOURCE_READ) {
-    baseline_get(&p->member->track.baseline, &ret->rollup);
+    ret->rollup = p->member->track.baseline.rollup;
   } else if (source == SOURCE_SAMPLED || source == SOURCE_ESTIMATED) {
     estimator_predict(a->cycle, &p->member->track, ret);
     if (p->member->track.is_sampled)

@@ -46,8 +46,8 @@ static void add_ended(const struct process *p, uint64_t page_size,
     u->ended_unread_bytes += resident * page_size;
     return;
   }
-  u->ended_pss += baseline_bytes(b, ROLLUP_PSS) + more;
-  u->ended_uss += baseline_uss(b) + more;
+  u->ended_pss += b->rollup.bytes[ROLLUP_PSS] + more;
+  u->ended_uss += rollup_uss(&b->rollup) + more;
 }
 
 /* Called once: a zombie is counted in the cycle in which it ended. */

@@ -101,8 +101,8 @@ FIXTURE_TEST(what_a_member_had_that_has_ended_is_known) {
     if (was_read)
       track->baseline.at_ns = 1;
     track->baseline.at.resident_pages = 1000;
-    track->baseline.kib_low[ROLLUP_PSS] = 3000;
-    track->baseline.kib_low[ROLLUP_PRIVATE_DIRTY] = 2000;
+    track->baseline.rollup.bytes[ROLLUP_PSS] = 3000 * KIB;
+    track->baseline.rollup.bytes[ROLLUP_PRIVATE_DIRTY] = 2000 * KIB;
     observe_end(&f->observer, f->process);
     observe_end(&f->observer, f->process); /* it is known */
     if (was_read)
@@ -116,7 +116,7 @@ FIXTURE_TEST(what_a_zombie_had_is_noted_once) {
   struct track *track = &f->member.track;
 
   track->baseline.at_ns = 1;
-  track->baseline.kib_low[ROLLUP_PSS] = 3000;
+  track->baseline.rollup.bytes[ROLLUP_PSS] = 3000 * KIB;
   track->baseline.at.resident_pages = 1023;
   f->process->state = PROCESS_GONE;
   for (int i = 0; i < 2; i++) {

@@ -540,7 +540,7 @@ static int make_single(void **state) {
   run_single(s, 1);
   s->member.track.baseline = (struct baseline){
       .at_ns = NS_PER_S, .at.resident_pages = 2048, .relatives = 1};
-  s->member.track.baseline.kib_low[ROLLUP_ANONYMOUS] = 4096;
+  s->member.track.baseline.rollup.bytes[ROLLUP_ANONYMOUS] = 4096 * KIB;
   s->member.track.since = SHARING_JUST_READ;
   s->m.read_ksm = read_ksm;
   return 0;
@@ -568,13 +568,13 @@ SINGLE_TEST(while_pages_are_merged_all_that_is_anonymous_is_in_doubt) {
 /* A merged page that is taken apart when no more are merged is no reason to
  * read processes that had none. */
 SINGLE_TEST(what_had_no_merged_pages_is_trusted_when_some_split) {
-  s->member.track.baseline.known = 1U << ROLLUP_KSM;
+  s->member.track.baseline.rollup.known = 1U << ROLLUP_KSM;
   ksm = s->m.ksm = (struct ksm){.run = 0, .pages_sharing = 500};
   for (uint64_t i = 2; i < 10; i++) {
     ksm.pages_sharing--;
     run_in_doubt(s, i * NS_PER_S, 0);
   }
-  s->member.track.baseline.kib_low[ROLLUP_KSM] = 64;
+  s->member.track.baseline.rollup.bytes[ROLLUP_KSM] = 64 * KIB;
   ksm.pages_sharing--;
   run_in_doubt(s, 10 * NS_PER_S, 64);
   /* It merged until it was stopped: anything may have been merged. */
@@ -594,7 +594,7 @@ SINGLE_TEST(what_has_come_may_have_been_merged) {
 
 /* A cycle sees run before and after, but not between. */
 SINGLE_TEST(merging_that_began_and_ended_between_cycles_is_seen) {
-  s->member.track.baseline.known = 1U << ROLLUP_KSM;
+  s->member.track.baseline.rollup.known = 1U << ROLLUP_KSM;
   ksm = s->m.ksm = (struct ksm){.run = 0};
   run_in_doubt(s, 2 * NS_PER_S, 0);
   ksm.pages_sharing = 500;

@@ -146,11 +146,11 @@ FIXTURE_TEST(counted_pages_and_those_of_shmem_add_up) {
   const struct baseline *b = &f->member.track.baseline;
 
   take(f, &job);
-  assert_pages(baseline_bytes(b, ROLLUP_RSS), 10000);
-  assert_pages(baseline_bytes(b, ROLLUP_PSS_ANON), 600 + 400 / 2);
-  assert_pages(baseline_bytes(b, ROLLUP_PSS_FILE), 100 + 400 / 4);
-  assert_pages(baseline_bytes(b, ROLLUP_PSS_SHMEM), 8500 / 10);
-  assert_pages(baseline_uss(b), 700);
+  assert_pages(b->rollup.bytes[ROLLUP_RSS], 10000);
+  assert_pages(b->rollup.bytes[ROLLUP_PSS_ANON], 600 + 400 / 2);
+  assert_pages(b->rollup.bytes[ROLLUP_PSS_FILE], 100 + 400 / 4);
+  assert_pages(b->rollup.bytes[ROLLUP_PSS_SHMEM], 8500 / 10);
+  assert_pages(rollup_uss(&b->rollup), 700);
   assert_int_equal(f->sampling.pages, 1600);
 }
 
@@ -191,11 +191,11 @@ FIXTURE_TEST(pages_that_statm_lacks_are_added_where_it_is_not_exact) {
     f->member.track.baseline.at_ns = 0;
     print_message("%s\n", cases[i].name);
     take(f, &job);
-    assert_pages(baseline_bytes(b, ROLLUP_ANONYMOUS), cases[i].want_anon);
-    assert_pages(baseline_bytes(b, ROLLUP_RSS),
+    assert_pages(b->rollup.bytes[ROLLUP_ANONYMOUS], cases[i].want_anon);
+    assert_pages(b->rollup.bytes[ROLLUP_RSS],
                  cases[i].want_anon + cases[i].want_files);
-    assert_pages(baseline_bytes(b, ROLLUP_PSS_FILE), cases[i].want_files / 2);
-    assert_pages(baseline_uss(b), cases[i].want_anon);
+    assert_pages(b->rollup.bytes[ROLLUP_PSS_FILE], cases[i].want_files / 2);
+    assert_pages(rollup_uss(&b->rollup), cases[i].want_anon);
   }
 }
 
@@ -213,7 +213,7 @@ FIXTURE_TEST(pages_of_shmem_that_statm_lacks_are_added_and_doubted) {
   f->cycle.precision.expected_pages = 4000;
   job.sample.chance = 500;
   take(f, &job);
-  assert_pages(baseline_bytes(b, ROLLUP_PSS_SHMEM), (8500 + 3000) / 10);
+  assert_pages(b->rollup.bytes[ROLLUP_PSS_SHMEM], (8500 + 3000) / 10);
   assert_true(noise < 10 * PAGE);
   assert_in_range(f->sampling.error.pss_files.noise, 50 * PAGE, 60 * PAGE);
 }
@@ -273,8 +273,7 @@ FIXTURE_TEST(what_is_in_swap_stays_known_where_status_cannot_be_read) {
   f->member.track.now.vm_swap_kb = 4096;
   take(f, &job);
   assert_int_equal(f->member.track.baseline.at.vm_swap_kb, 4096);
-  assert_int_equal(baseline_bytes(&f->member.track.baseline, ROLLUP_SWAP),
-                   4 * MIB);
+  assert_int_equal(f->member.track.baseline.rollup.bytes[ROLLUP_SWAP], 4 * MIB);
   f->cycle.is_swap_used = false;
   take(f, &job);
   assert_int_equal(f->member.track.baseline.at.vm_swap_kb, 0);
