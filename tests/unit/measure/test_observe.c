@@ -8,7 +8,7 @@
 #include "estimate/group_track.h"
 #include "estimate/member.h"
 #include "match/group.h"
-#include "measure/observe.h"
+#include "measure/measure.h"
 
 #include "reading.h"
 
@@ -123,4 +123,23 @@ FIXTURE_TEST(what_a_zombie_had_is_noted_once) {
     observe_all(&f->observer);
     assert_ended(&f->group.usage, 3004, 4, 0, 0);
   }
+}
+
+/* What comes after it is seen in the next cycle. */
+FIXTURE_TEST(a_baseline_has_statm_as_it_was_after_the_reading) {
+  const struct meminfo_sample meminfo = {0};
+  struct process *spare[1];
+  struct group_table groups = {.groups = f->groups, .n = 1};
+  struct measurer m;
+
+  f->table.spare = spare;
+  f->policy.max_age_ns = 60 * NS_PER_S;
+  measurer_init(&m, f->reading->procfs, &f->reading->reader, f->reading->diags);
+  m.cycle.interval_ns = NS_PER_S;
+  read_budget_init(&m.budget, 100, 60 * NS_PER_S);
+  assert_int_equal(measurer_run(&m, &f->table, &groups, &meminfo, NS_PER_S), 0);
+  assert_int_equal(m.counts.rollup_reads, 1);
+  assert_int_equal(f->member.track.now.resident_pages, 1024);
+  assert_int_equal(f->member.track.baseline.at.resident_pages, 2048);
+  measurer_done(&m);
 }
