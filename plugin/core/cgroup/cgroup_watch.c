@@ -182,7 +182,7 @@ static void compare_counts(const struct cgroup_watch *w,
   if (before->has_kills) {
     c->was_removed = now->is_gone || is_new;
     c->counted = minus(now->kills, is_new ? 0 : before->kills);
-  } else if (c->serial > w->nodes_before) {
+  } else if (now->has_kills && c->serial > w->nodes_before) {
     c->counted = min(now->kills, w->new_host_kills);
   }
   if (before->has_parent_kills && now->has_parent_kills)

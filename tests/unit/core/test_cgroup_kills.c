@@ -96,6 +96,20 @@ WORLD_TEST(kills_outlive_a_restart) {
   run_and_see(w, "web.service", 2);
 }
 
+/* Nothing was read of the new life, and another was killed meanwhile. */
+WORLD_TEST(service_that_is_gone_at_once_brings_no_old_kill) {
+  start_web(w);
+  kill_web(w, 0);
+  world_run(w, 10);
+  kill_web(w, 1);
+  run_and_see(w, "web.service", 1);
+  end_web(w);
+  world_run(w, 10);
+  cgroup_join(w, 11, "web", WEB);
+  kill_on_host(w, 2);
+  run_and_see(w, "web.service", 1);
+}
+
 WORLD_TEST(kill_that_removed_the_control_group_is_told_by_its_parent) {
   start_web(w);
   start_b(w, SYSTEM_B);
