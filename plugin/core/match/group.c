@@ -91,7 +91,6 @@ int group_table_get_or_add(struct group_table *t, const char *name,
   snprintf(g->name, sizeof(g->name), "%s", name);
   g->is_fixed = is_fixed;
   g->report = report;
-  t->made++;
   t->made_by_template += !is_fixed;
   if (is_past)
     array_remove(t->past, &t->n_past, sizeof(*past), past_at);

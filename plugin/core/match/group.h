@@ -66,7 +66,6 @@ struct group_table {
                              hour; there is room for all groups of templates */
   size_t n_past, cap_past;
   size_t max_templates; /* MaxGroups */
-  uint64_t made;        /* groups made since the start */
   uint64_t now_ns;      /* start of this cycle */
 };
 

@@ -236,12 +236,12 @@ static bool mark_followers(struct matcher *m, const struct process_table *t) {
 
     if (p->is_match_due ||
         !((parent && parent->has_changed_claims && !p->is_waiting) ||
-          (p->refused_name && m->groups->made != m->made_before)))
+          membership_may_be_made(m, p)))
       continue;
     p->is_match_due = true;
     has_any |= p->state == PROCESS_ALIVE;
   }
-  m->made_before = m->groups->made;
+  m->made_names = 0;
   clear_changes(t);
   return has_any;
 }

@@ -44,7 +44,8 @@ struct matcher {
   /* State of the cycle. */
   uint64_t began_ns; /* time of the first match; 0 before */
   bool may_match_long, has_matched_waiting;
-  uint64_t made_before; /* groups->made after the last pass */
+  /* The groups made since the last pass: a bit for the hash of each name. */
+  uint64_t made_names;
 };
 
 #endif

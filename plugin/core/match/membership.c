@@ -13,6 +13,21 @@ static size_t rule_index(const struct matcher *m, const struct rule *rule) {
                                      : (size_t)(rule - m->settings->rules);
 }
 
+static uint32_t key_of(const struct group_name *name) {
+  return (uint32_t)(name->hash >> 32) | 1;
+}
+
+/* The factor spreads the last letters, which FNV-1a hardly moves upwards. */
+static uint64_t bit_of(uint32_t key) {
+  return UINT64_C(1) << (key * UINT32_C(0x9e3779b1) >> 26);
+}
+
+bool membership_may_be_made(const struct matcher *m, const struct process *p) {
+  if (p->has_more_refused)
+    return m->made_names != 0;
+  return p->refused_name && (m->made_names & bit_of(p->refused_name));
+}
+
 static int get_or_add_group(struct matcher *m, const struct group_name *name,
                             bool is_fixed, const struct rule *rule,
                             struct group **ret) {
@@ -20,6 +35,7 @@ static int get_or_add_group(struct matcher *m, const struct group_name *name,
                                   &rule->report, ret);
 
   if (rc == 0 && !(*ret)->policy) {
+    m->made_names |= bit_of(key_of(name));
     (*ret)->policy = &rule->policy;
     (*ret)->rule = rule_index(m, rule);
     (*ret)->rule_attributes = rule_attributes(rule);
@@ -127,8 +143,10 @@ static void add_claim(struct matcher *m, size_t rule, struct group *group,
 static void note_refused(struct matcher *m, struct process *p,
                          const struct group_name *name) {
   struct diag *t = &m->diags[DIAG_GROUP_REFUSED];
+  uint32_t key = key_of(name);
 
-  p->refused_name = (uint32_t)(name->hash >> 32) | 1;
+  p->has_more_refused |= p->refused_name && p->refused_name != key;
+  p->refused_name = key;
   if (t->count == 0)
     snprintf(t->name, sizeof(t->name), "%s", name->text);
   diag_note(m->diags, DIAG_GROUP_REFUSED, p, 0, NULL);
@@ -283,6 +301,7 @@ static void apply_rules(struct matcher *m, struct process *p,
   m->is_inherited = false;
   m->n_also = 0;
   p->refused_name = 0;
+  p->has_more_refused = false;
   while (n < m->settings->n_rules && verdict == PASSED)
     verdict = apply_rule(m, p, n++, inheritance);
   explain_others(m, p, n);

@@ -18,6 +18,10 @@ int membership_add_fixed_groups(struct matcher *m);
 void membership_update(struct matcher *m, struct process *p,
                        const struct process *parent);
 
+/* True if MaxGroups refused a name that may be the name of a group made since
+ * the last pass. */
+bool membership_may_be_made(const struct matcher *m, const struct process *p);
+
 /* Releases all groups and claims of the process, and its control group. */
 void membership_release(struct matcher *m, struct process *p);
 

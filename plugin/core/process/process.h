@@ -94,6 +94,7 @@ struct process {
   bool is_resolved : 1;        /* in this pass, matched or not due */
   bool is_waiting : 1; /* in this pass, is matched after the ordinary ones */
   bool is_match_deferred : 1; /* in this pass, for want of time */
+  bool has_more_refused : 1;  /* MaxGroups refused other names, too */
   bool is_in_parents_mm : 1;  /* its memory is counted with memory_of */
   bool has_own_mm : 1;        /* its memory is never the parent's */
   bool was_hung : 1;          /* the log has named it */

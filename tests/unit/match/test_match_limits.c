@@ -77,14 +77,15 @@ WORLD_TEST(process_refused_twice_joins_existing_groups) {
   world_run(w, 1);
   put_in_unit(w, 5, "/d.service", 3);
   put_in_unit(w, 13, "/b.service", 3);
+  put_in_unit(w, 15, "/d.service", 3);
   world_run(w, HOUR);
-  world_assert_members(w, "b.service=3 rest=1");
+  world_assert_members(w, "b.service=3 rest=2");
   assert_int_equal(world_counts(w)->groups_refused, 2);
   exec(w, 10, 1, "gone");
   world_run(w, 1);
   assert_null(world_find(w, "a.service"));
   world_run(w, HOUR);
-  world_assert_members(w, "3=2 rest=1");
+  world_assert_members(w, "3=3 rest=2");
   assert_int_equal(world_counts(w)->groups_refused, 1);
 }
 

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <regex.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "match/match.h"
@@ -95,6 +96,32 @@ WORLD_TEST(long_names_are_matched_behind_all_others) {
     assert_in_range(++cycles, 1, 20);
   }
   world_assert(w, "none", "ps_count=0");
+}
+
+/* To match them all each time that any group is made takes longer than a cycle
+ * has, and their part of Other would be unknown. */
+WORLD_TEST(refused_names_are_not_matched_again_for_another_name) {
+  w->settings.policy.refresh = REFRESH_NEVER;
+  w->settings.max_groups = 1;
+  world_group(w, "%{comm}", "CommandLine", "*", "Comm", "*");
+  world_other(w, "rest");
+  put(w, 10, 1, "service");
+  world_run(w, 1);
+  for (uint32_t i = 0; i < 60; i++) {
+    char comm[16];
+
+    snprintf(comm, sizeof(comm), "c%u", i);
+    put_long(w, 100 + i, 1, comm);
+  }
+  world_run(w, 1);
+  world_assert_members(w, "service=1 rest=60");
+  long_name_ns = MATCH_BUDGET_NS / 20;
+  proctree_end(&w->tree, 10);
+  world_run(w, 1);
+  put(w, 11, 1, "service");
+  world_run(w, 1);
+  world_assert_members(w, "service=1 rest=60");
+  assert_int_equal(unidentified(w), 0);
 }
 
 /* One match takes more than all may. */
