@@ -2,6 +2,7 @@
 control groups of the memory controller."""
 
 import contextlib
+import subprocess
 from pathlib import Path
 
 from cgroup import CgroupMixin
@@ -200,6 +201,39 @@ class KeptFiles(CgroupTest):
         shape.stop()
         wait_until(lambda: not self.kept(collectd), "none to be open")
         self.assertEqual(collectd.stop(), 0)
+
+    def test_file_of_another_file_system_is_not_kept(self):
+        """It could hang the daemon, as with LXCFS; and a file that is replaced
+        would keep its value."""
+        web = self.make_below("web")
+        shape = self.start_shape("anon", name="web", mib=1)
+        web.add(*shape.pids)
+        usage = web.usage_file
+        write = f"echo %d >{usage}.new && mv {usage}.new {usage}"
+        collectd = self.start_collectd(
+            plugin(group("web", f'Cgroup "{web.path}*"')),
+            wrapper=[
+                *("prlimit", "--nofile=2048:2048", "unshare", "-m", "sh", "-c"),
+                f"mount -t tmpfs tmpfs {self.top.directory}; "
+                f"mkdir {web.directory}; {write % MIB}; " + 'exec "$@"',
+                "sh",
+            ],
+        )
+        for mib in (1, 2, 3):
+            self.await_value(
+                collectd,
+                "web",
+                "memory-cgroup",
+                lambda v, mib=mib: v and v[0] == mib * MIB,
+            )
+            subprocess.run(
+                [
+                    *("nsenter", "-m", "-t", f"{collectd.process.pid}"),
+                    *("sh", "-c", write % ((mib + 1) * MIB)),
+                ],
+                check=True,
+            )
+        self.assertEqual(self.kept(collectd), [])
 
 
 class Kills(CgroupTest):

@@ -216,7 +216,8 @@ static void adopt_reading(struct cgroup_watch *w, struct watched_cgroup *c,
 static void keep_usage_file(struct cgroup_watch *w, struct watched_cgroup *c) {
   char path[PATH_MAX + 64];
 
-  if (!cgroup_memory_has(&c->now.memory, CGROUP_HAS_BYTES))
+  if (!c->now.is_kernels ||
+      !cgroup_memory_has(&c->now.memory, CGROUP_HAS_BYTES))
     return;
   memory_cgroup_usage_path(c->now.hierarchy, c->path, path, sizeof(path));
   procfs_keep(w->procfs, path, &c->usage_file);

@@ -1,8 +1,10 @@
 #include "cgroup/memory_cgroup.h"
 
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "cgroup/cgroup.h"
@@ -204,6 +206,13 @@ static int open_any(struct place *place, bool is_v1) {
   return rc > 0 && !is_v1 ? open_in(place, CGROUP_UNIFIED) : rc;
 }
 
+static bool is_kernels(const struct place *place) {
+  struct statfs fs;
+
+  return fstatfs(place->fd, &fs) == 0 &&
+         fs.f_type == (place->is_v1 ? CGROUP_SUPER_MAGIC : CGROUP2_SUPER_MAGIC);
+}
+
 /* Finds the hierarchy of the memory controller, and the path of the member in
  * it if no path was given. */
 static int find(struct place *place, char *own, struct memory_cgroup *m) {
@@ -231,10 +240,12 @@ static int find(struct place *place, char *own, struct memory_cgroup *m) {
     place->path = own;
   }
   rc = open_any(place, is_v1);
-  if (rc == 0)
+  if (rc == 0) {
     m->hierarchy = place->hierarchy;
-  else if (rc > 0)
+    m->is_kernels = is_kernels(place);
+  } else if (rc > 0) {
     m->memory.absence = CGROUP_OUT_OF_SIGHT;
+  }
   return rc < 0 ? rc : 0;
 }
 

@@ -42,6 +42,7 @@ struct memory_cgroup {
   uint32_t pid; /* of a member, to find the hierarchy by */
   unsigned wants;
   enum cgroup_hierarchy hierarchy;
+  bool is_kernels; /* on a cgroup file system: its usage cannot hang */
   struct cgroup_memory memory;
   bool is_gone; /* the group was removed, or its member has ended */
   bool has_kills, has_parent_kills;
