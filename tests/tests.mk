@@ -97,7 +97,7 @@ $(call wrap,core/test_giants,openat nanosleep)
 # What is read is memory that is known, and no file.
 $(call wrap,measure/test_oracle,reader_run statm_read_of status_read_of)
 # kcmp() tells which processes share memory.
-$(call wrap,measure/test_stand_in,syscall)
+$(call wrap,measure/test_stand_in plugin/test_log,syscall)
 # The test can wait for a detached thread.
 $(call wrap,snapshot/test_writer,pthread_detach)
 # A hang does not depend on the load of the machine.

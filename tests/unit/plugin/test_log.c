@@ -1,7 +1,10 @@
 /* Lines that a plugin of a few intervals does not come to. */
 #include "test.h"
 
+#include <errno.h>
+#include <linux/capability.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "log.h"
 
@@ -128,4 +131,24 @@ TEST(one_process_is_named_in_the_singular) {
   log_denials(2, 0, "to show smaps_rollup of 2 processes (first");
   log_denials(2, 1, "to show smaps_rollup of 2, exe of 1 process (first");
   log_denials(1, 2, "to show smaps_rollup of 1, exe of 2 processes (first");
+}
+
+long __real_syscall(long, ...);
+long __wrap_syscall(long, ...);
+long __wrap_syscall(long number, ...) {
+  (void)number;
+  errno = EACCES;
+  return -1;
+}
+
+/* As in the domain that SELinux has for collectd. */
+TEST(own_capability_is_known_where_capget_is_refused) {
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct data[2];
+
+  assert_int_equal(__real_syscall(SYS_capget, &header, data), 0);
+  log_denials(1, 0,
+              (data[0].effective >> CAP_SYS_PTRACE) & 1
+                  ? "(smaps-report has CAP_SYS_PTRACE)"
+                  : "run smaps-report as root");
 }
