@@ -170,6 +170,17 @@ WORLD_TEST(kill_during_a_cycle_is_counted_in_the_next) {
   run_and_see(w, "web", 2);
 }
 
+/* All that it has counted may be from before. */
+WORLD_TEST(parent_that_is_read_for_the_first_time_brings_no_kill) {
+  start_web(w);
+  kill_web(w, 0);
+  world_run(w, 10);
+  end_web(w);
+  restart_web(w);
+  kill_in(w, "/system.slice", 5);
+  run_and_see(w, "web.service", 0);
+}
+
 /* Either may be the one. */
 WORLD_TEST(kill_that_may_be_of_two_is_of_none) {
   start_web(w);
