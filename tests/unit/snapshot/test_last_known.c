@@ -86,7 +86,7 @@ static void assert_listed(const struct last_known_table *t, const char *names) {
 FIXTURE_TEST(states_are_in_the_order_of_groups) {
   static const char *const cycles[] = {"bdf", "abdg", "abcdefg"};
   static const char *const listed[] = {"bdf", "abdfg", "abcdefg"};
-  struct group all[7], *groups[7];
+  static struct group all[7], *groups[7];
   const struct scene scene = {.settings = &f->settings,
                               .processes = &f->processes,
                               .groups = &f->table,
