@@ -56,46 +56,45 @@ class Deaths(IntegrationTest):
             cycle.counts("headless"), (1, count_threads(leader))
         )
 
-    def test_fixed_group_reports_zeros_when_its_process_dies(self):
-        shape = self.start_shape("anon", name="mortal", mib=8)
-        collectd = self.start_collectd(groups(("fixed", 'Comm "mortal@"')))
-        self.assert_sums_match(collectd, "fixed", shape.pids)
-        shape.stop()
-        cycle = collectd.next_cycle()
-        self.assertEqual(cycle.counts("fixed"), (0, 0))
-        for name in DEFAULT_NAMES:
-            self.assertEqual(cycle.memory("fixed", name), 0, name)
-        again = self.start_shape("anon", name="mortal", mib=8)
-        self.assert_sums_match(collectd, "fixed", again.pids)
-
-    def test_template_group_stops_when_its_process_dies(self):
-        shape = self.start_shape("anon", name="mortal", mib=8)
-        collectd = self.start_collectd(groups(("t-%{comm}", 'Comm "mortal@"')))
-        self.assert_sums_match(collectd, "t-mortal", shape.pids)
-        shape.stop()
-        self.assertNotIn("t-mortal", collectd.next_cycle())
-        again = self.start_shape("anon", name="mortal", mib=8)
-        self.assert_sums_match(collectd, "t-mortal", again.pids)
+    def test_group_of_a_process_that_dies(self):
+        """A fixed group has zeros, and that of a template ends."""
+        for name, found in ("fixed", "fixed"), ("t-%{comm}", "t-mortal"):
+            with self.subTest(name):
+                shape = self.start_shape("anon", name="mortal", mib=8)
+                collectd = self.start_collectd(groups((name, 'Comm "mortal@"')))
+                self.assert_sums_match(collectd, found, shape.pids)
+                shape.stop()
+                cycle = collectd.next_cycle()
+                self.assertEqual(found in cycle, name == "fixed")
+                if found in cycle:
+                    self.assertEqual(cycle.counts(found), (0, 0))
+                    for value in DEFAULT_NAMES:
+                        self.assertEqual(cycle.memory(found, value), 0, value)
+                again = self.start_shape("anon", name="mortal", mib=8)
+                self.assert_sums_match(collectd, found, again.pids)
+                again.stop()
 
 
 class SharedAddressSpaces(IntegrationTest):
-    def test_clone_vm_counts_the_memory_once(self):
-        shape = self.start_shape("clonevm", name="sharing", mib=32, children=2)
-        collectd = self.start_collectd(groups(("sharing", 'Comm "sharing@"')))
-        cycle = self.assert_sums_match(collectd, "sharing", [shape.root])
-        # They are several processes none the less.
-        self.assertEqual(cycle.counts("sharing"), (3, 3))
-
-    def test_siblings_count_the_memory_once(self):
-        shape = self.start_shape(
-            "siblings", name="sharing", mib=32, children=3
-        )
-        collectd = self.start_collectd(groups(("sharing", 'Comm "sharing@"')))
-        child = next(pid for pid in shape.pids if pid != shape.root)
-        cycle = self.assert_sums_match(
-            collectd, "sharing", [shape.root, child]
-        )
-        self.assertEqual(cycle.counts("sharing"), (4, 4))
+    def test_the_memory_counts_once(self):
+        """Of a process and two in its address space; and of a process with
+        three children that share one of their own."""
+        for kind, children in ("clonevm", 2), ("siblings", 3):
+            with self.subTest(kind):
+                shape = self.start_shape(
+                    kind, name="sharing", mib=32, children=children
+                )
+                spaces = [shape.root]
+                if kind == "siblings":
+                    spaces += [pid for pid in shape.pids if pid != shape.root][:1]
+                collectd = self.start_collectd(
+                    groups(("sharing", 'Comm "sharing@"'))
+                )
+                cycle = self.assert_sums_match(collectd, "sharing", spaces)
+                # They are several processes none the less.
+                n = 1 + children
+                self.assertEqual(cycle.counts("sharing"), (n, n))
+                shape.stop()
 
     def test_shared_memory_stays_with_the_parents_group(self):
         """However the child is called: the groups add up."""

@@ -151,12 +151,9 @@ class Options(unittest.TestCase):
         self.assertGreaterEqual(len(code_ranges()), 6)
 
     def test_manual_has_the_options_of_the_code(self):
-        for table, title in SECTIONS.items():
+        for table, title in {**SECTIONS, "selector": "Selectors"}.items():
             with self.subTest(title):
                 self.assertEqual(set(page_items(title)), names(table))
-
-    def test_manual_has_the_selectors_of_the_code(self):
-        self.assertEqual(set(page_items("Selectors")), names("selector"))
 
     def test_example_has_the_options_of_the_code(self):
         written = {option for option, _ in example_options()} - OF_COLLECTD
@@ -240,20 +237,15 @@ class Options(unittest.TestCase):
 
 
 class Values(unittest.TestCase):
-    def test_manual_has_the_values_of_groups(self):
-        written = page_identifiers("By default", "Values in detail")
-        self.assertEqual(written, names("detail"))
-
-    def test_manual_tells_default_from_detail(self):
-        self.assertEqual(page_identifiers("By default"), names("published"))
-
-    def test_manual_has_the_values_of_the_plugin_itself(self):
-        written = page_identifiers("Of the plugin itself")
-        self.assertEqual(written, names("own"))
-
-    def test_manual_has_the_values_of_the_host(self):
-        written = page_identifiers("Of the host")
-        self.assertEqual(written, names("host"))
+    def test_manual_has_the_values_of_the_code(self):
+        for kind, *titles in (
+            ("detail", "By default", "Values in detail"),
+            ("published", "By default"),
+            ("own", "Of the plugin itself"),
+            ("host", "Of the host"),
+        ):
+            with self.subTest(kind):
+                self.assertEqual(page_identifiers(*titles), names(kind))
 
     def test_readme_has_the_values_that_are_published_by_default(self):
         table = readme_section("Values of a group")

@@ -344,26 +344,20 @@ class HidePid(Privileges):
         )
         return own, self.start_shape("anon", name="foreign", mib=4)
 
-    def check_blind(self, option):
+    def test_others_are_hidden(self):
+        """Refused, invisible, and visible only if they may be traced."""
         own, _ = self.start_two()
-        collectd = self.start_hidden(option)
-        cycle = self.assert_sums_match(collectd, "own", own.pids)
-        self.assertEqual(cycle.counts("own"), (1, 1))
-        self.assert_all_nan(cycle, "foreign", [*DEFAULT_NAMES, "resident"])
-        self.assertTrue(all(map(math.isnan, cycle.counts("foreign"))))
-        line = self.one_line(collectd)
-        self.assertIn("grant collectd CAP_SYS_PTRACE", line)
-        self.assertIn("hidepid=", line)
-        self.assertNotIn("CAP_PERFMON", line)
-
-    def test_where_others_are_refused(self):
-        self.check_blind("hidepid=1")
-
-    def test_where_others_are_invisible(self):
-        self.check_blind("hidepid=2")
-
-    def test_where_only_the_traceable_are_visible(self):
-        self.check_blind("hidepid=4")
+        for option in "hidepid=1", "hidepid=2", "hidepid=4":
+            with self.subTest(option=option):
+                collectd = self.start_hidden(option)
+                cycle = self.assert_sums_match(collectd, "own", own.pids)
+                self.assertEqual(cycle.counts("own"), (1, 1))
+                self.assert_all_nan(cycle, "foreign", [*DEFAULT_NAMES, "resident"])
+                self.assertTrue(all(map(math.isnan, cycle.counts("foreign"))))
+                line = self.one_line(collectd)
+                self.assertIn("grant collectd CAP_SYS_PTRACE", line)
+                self.assertIn("hidepid=", line)
+                self.assertNotIn("CAP_PERFMON", line)
 
     def test_sys_ptrace_sees_through_each(self):
         own, foreign = self.start_two()

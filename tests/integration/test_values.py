@@ -44,51 +44,32 @@ class ValuesOfShapes(IntegrationTest):
         )
         return cycle
 
-    def assert_allocated(self, shape, **expected):
-        """Measures it. pss=64 and so on: the MiB that it has allocated, in
-        all."""
+    def assert_allocated(self, shape, *expected):
+        """Measures it; expected are the MiB that it has allocated, in all."""
         cycle = self.measure(shape)
-        n = len(shape.pids)
-        slack = {
-            "pss": n * PSS_SLACK,
-            "uss": n * PRIVATE_SLACK,
-            "rss": n * SHARED_SLACK,
-            "shared": n * SHARED_SLACK,
-            "swap": 0,
-        }
-        for name, mib in expected.items():
+        slack = (PSS_SLACK, PRIVATE_SLACK, SHARED_SLACK, SHARED_SLACK, 0)
+        for name, mib, most in zip(DEFAULT_NAMES, (*expected, 0), slack):
             found = cycle.memory("shaped", name)
-            self.assert_near(found, mib * MIB, slack[name], name)
+            self.assert_near(found, mib * MIB, len(shape.pids) * most, name)
 
-    def test_private_anonymous_memory_is_all_uss(self):
-        shape = self.start_shape("anon", mib=64)
-        self.assert_allocated(
-            shape, pss=64, uss=64, rss=64, shared=0, swap=0
-        )
-
-    def test_private_memory_of_several_processes_adds_up(self):
-        shape = self.start_shape("anon", mib=16, children=3)
-        self.assert_allocated(shape, pss=64, uss=64, rss=64, shared=0)
-
-    def test_memory_shared_by_children_is_in_pss_once(self):
-        shape = self.start_shape("shm", mib=48, children=4)
-        self.assert_allocated(shape, pss=48, uss=0, rss=192, shared=192)
-
-    def test_shared_memory_with_one_user_is_uss(self):
-        shape = self.start_shape("shm", mib=32, children=1)
-        self.assert_allocated(shape, pss=32, uss=32, rss=32, shared=0)
-
-    def test_copy_on_write_counts_what_was_copied(self):
-        # 3 processes see 48 MiB each; two have rewritten 12 MiB of it, which
-        # leaves the root's own 12 to the root alone.
-        shape = self.start_shape("cow", mib=48, rewrite_mib=12, children=2)
-        self.assert_allocated(
-            shape, pss=48 + 2 * 12, uss=3 * 12, rss=3 * 48, shared=3 * 36
-        )
-
-    def test_mapped_file_is_in_pss_once(self):
-        shape = self.start_shape("file", mib=32, children=3)
-        self.assert_allocated(shape, pss=32, uss=0, rss=96, shared=96)
+    def test_what_was_allocated_is_measured(self):
+        """Private memory is USS, also that of several processes; shared memory
+        and a mapped file are in PSS once, and are USS if one alone maps them.
+        Of the 48 MiB that three processes see copy on write, two have rewritten
+        12, which leaves the root's own 12 to the root alone."""
+        for kind, options, expected in (
+            ("anon", {"mib": 64}, (64, 64, 64, 0)),
+            ("anon", {"mib": 16, "children": 3}, (64, 64, 64, 0)),
+            ("shm", {"mib": 48, "children": 4}, (48, 0, 192, 192)),
+            ("shm", {"mib": 32, "children": 1}, (32, 32, 32, 0)),
+            ("cow", {"mib": 48, "rewrite_mib": 12, "children": 2},
+             (48 + 2 * 12, 3 * 12, 3 * 48, 3 * 36)),
+            ("file", {"mib": 32, "children": 3}, (32, 0, 96, 96)),
+        ):  # fmt: skip
+            with self.subTest(kind, **options):
+                shape = self.start_shape(kind, **options)
+                self.assert_allocated(shape, *expected)
+                shape.stop()
 
     def test_growth_shows_in_the_next_interval(self):
         shape = self.start_shape("anon", mib=8)
@@ -102,14 +83,6 @@ class ValuesOfShapes(IntegrationTest):
         }
         for name, value in grown.items():
             self.assert_near(value, 24 * MIB, PRIVATE_SLACK, name)
-
-    def test_complete_reading_has_full_coverage_and_no_age(self):
-        shape = self.start_shape("anon", children=1)
-        cycle = self.measure(shape)
-        self.assertEqual(cycle.value("shaped", "percent-coverage"), 100)
-        self.assertEqual(cycle.value("shaped", "duration-age"), 0)
-        self.assertEqual(cycle.value("shaped", "count-unreadable"), 0)
-        self.assertEqual(cycle.memory("shaped", "pss_error"), 0)
 
     def test_plugin_counts_its_own_work(self):
         shape = self.start_shape("anon", children=2)
@@ -135,6 +108,10 @@ class ValuesOfShapes(IntegrationTest):
         ]
         self.assertEqual(seconds, sorted(seconds))
         self.assertGreater(seconds[0], 0)
+        # All was read.
+        self.assertEqual(cycle.value("shaped", "percent-coverage"), 100)
+        for metric in "duration-age", "count-unreadable", "memory-pss_error":
+            self.assertEqual(cycle.value("shaped", metric), 0, metric)
 
 
 class ValuesInDetail(IntegrationTest):

@@ -127,20 +127,12 @@ class Terminal:
 
 @unittest.skipUnless(pyte, "needs python3-pyte")
 class WatchTest(LiveTest):
-    def start_shape(self, kind, **options):
-        shape = harness.Shape(kind, **options)
-        self.addCleanup(shape.stop)
-        return shape
-
     def config(self, *names, more=""):
         groups = (
             f'<Group "{name}">\nComm "{name}{harness.TAG}"\n</Group>\n'
             for name in names
         )
-        return self.write_file(
-            "collectd.conf",
-            f"<Plugin smaps>\n{''.join(groups)}\n{more}\n</Plugin>\n",
-        )
+        return self.configure(f"{''.join(groups)}\n{more}")
 
     def watch(self, config, *args, **options):
         return Terminal(
