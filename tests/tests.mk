@@ -117,6 +117,7 @@ $(call wrap,core/test_page_size,uname)
 $(call wrap,match/test_match_time,regexec fnmatch)
 $(call wrap,match/test_match_explain,regexec)
 $(call wrap,proc/test_user,getpwuid_r)
+$(call wrap,proc/test_mapping,malloc)
 $(call wrap,snapshot/test_store,write close fstat geteuid)
 
 # Pauses are counted and not made.
@@ -129,12 +130,6 @@ FEW := read/test_worker_pool read/test_reader read/test_reader_hang \
   snapshot/test_writer
 $(FEW:%=$(UNIT)/%): $(B)/tests/support/few_threads.o
 $(call wrap,$(FEW),pthread_create)
-
-# Memory runs out.
-SCARCE := proc/test_mapping config/test_settings match/test_group \
-  snapshot/test_json snapshot/test_writer snapshot/test_store
-$(SCARCE:%=$(UNIT)/%): $(B)/tests/support/scarce.o
-$(call wrap,$(SCARCE),malloc calloc realloc reallocarray strdup)
 
 # Each system call fails once.
 FAULTY := plugin/test_plugin_faults plugin/test_plugin_notification_faults

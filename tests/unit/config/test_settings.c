@@ -3,7 +3,6 @@
 #include <smaps/settings.h>
 
 #include "proctree.h"
-#include "scarce.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -434,54 +433,4 @@ TEST(only_what_is_in_other_alone_comes_last) {
   policy_tighten(&p, &s.other.policy);
   assert_false(p.comes_last);
   settings_done(&s);
-}
-
-TEST(without_memory_there_are_no_defaults) {
-  bool has_run_out = true;
-
-  for (size_t n = 0; has_run_out; n++) {
-    struct settings s;
-    int r;
-
-    settings_init(&s);
-    scarce_after(n);
-    r = settings_finish(&s);
-    has_run_out = scarce_end();
-    assert_int_equal(r, has_run_out ? -ENOMEM : 0);
-    settings_done(&s); /* what was made by then is freed: ASan watches */
-  }
-}
-
-TREE_TEST(without_memory_the_old_proc_root_stays) {
-  struct settings s;
-  struct config_error reason;
-  bool has_run_out = true;
-  char path[128];
-
-  proctree_write(tree, "proc/1/stat", "", 0);
-  settings_init(&s);
-  snprintf(path, sizeof(path), "%s/proc", tree->root);
-  assert_int_equal(settings_set_proc_root(&s, path, &reason), 0);
-  for (size_t n = 0; has_run_out; n++) {
-    const char *before = s.proc_root;
-    int r;
-
-    scarce_after(n);
-    r = settings_set_proc_root(&s, path, &reason);
-    has_run_out = scarce_end();
-    assert_int_equal(r, has_run_out ? -ENOMEM : 0);
-    if (has_run_out)
-      assert_ptr_equal(s.proc_root, before);
-  }
-  settings_done(&s);
-}
-
-SETTINGS_TEST(without_memory_the_old_state_file_stays) {
-  struct config_error reason;
-
-  assert_int_equal(settings_set_state_file(s, "/old", &reason), 0);
-  scarce_after(0);
-  assert_int_equal(settings_set_state_file(s, "/new", &reason), -ENOMEM);
-  assert_true(scarce_end());
-  assert_string_equal(s->state_file, "/old");
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "draw.h"
-#include "scarce.h"
 
 static const struct report report = {.metrics = 1};
 
@@ -160,23 +159,5 @@ TEST(any_order_of_takes_and_releases_keeps_the_table_right) {
     check_table(&t);
   }
   assert_in_range(refused, 100, 20000);
-  group_table_done(&t);
-}
-
-TEST(names_are_remembered_without_memory) {
-  struct group_table t = {.max_templates = 64};
-  struct group *groups[64];
-  char name[8];
-
-  for (int i = 0; i < 64; i++) {
-    snprintf(name, sizeof(name), "g%d", i);
-    groups[i] = take(&t, name, false);
-    groups[i]->references = 1;
-  }
-  scarce_after(0);
-  for (int i = 0; i < 64; i++)
-    group_table_release(&t, groups[i]);
-  assert_false(scarce_end());
-  assert_true(is_refused(&t, "new") && try(&t, "g17"));
   group_table_done(&t);
 }

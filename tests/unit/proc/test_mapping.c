@@ -3,7 +3,7 @@
 #include "proc/mapping.h"
 
 #include "fixture.h"
-#include "scarce.h"
+#include "wrap.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -287,6 +287,25 @@ TABLE_TEST(after_a_mistake_the_rest_is_parsed_and_dropped) {
   assert_int_equal(finish(t, &sum), -EBADMSG);
 }
 
+/* The next piece of memory is lacking. */
+static bool is_scarce;
+
+WRAPPED(void *, malloc, size_t size);
+void *__wrap_malloc(size_t size) {
+  bool fails = is_scarce;
+
+  is_scarce = false;
+  return fails ? NULL : __real_malloc(size);
+}
+
+TABLE_TEST(a_table_that_lacks_a_name_for_want_of_memory_is_refused) {
+  struct rollup sum;
+
+  is_scarce = true;
+  mapping_table_feed(t, TEXT(MAPPING("/a", 4)) - 1);
+  assert_int_equal(finish(t, &sum), -ENOMEM);
+}
+
 /* --- limits ----------------------------------------------------------------*/
 
 /* Feeds `n` mappings, each of another name, which is filled up to `len`. */
@@ -459,50 +478,4 @@ TEST(a_sum_with_a_sample_in_it_has_the_fields_of_both) {
     assert_int_equal(m->pss_error, 14);
     mapping_table_done(&all);
   }
-}
-
-/* --- without memory --------------------------------------------------------*/
-
-TEST(without_memory_feeding_says_so) {
-  bool has_run_out = true;
-
-  for (size_t n = 0; has_run_out; n++) {
-    struct mapping_table t = {0};
-    struct rollup sum;
-    char text[400];
-    int r;
-
-    /* feed() takes memory too. */
-    scarce_after(n);
-    for (size_t i = 0; i < 200; i++)
-      mapping_table_feed(
-          &t, text,
-          (size_t)snprintf(text, sizeof(text), MAPPING("/%zu", 4), i));
-    has_run_out = scarce_end();
-    r = finish(&t, &sum);
-    assert_int_equal(r, has_run_out ? -ENOMEM : 0);
-    mapping_table_done(&t);
-    assert_true(n > 5 || has_run_out);
-  }
-}
-
-TEST(without_memory_adding_says_so) {
-  struct mapping_table one = {0};
-  bool has_run_out = true;
-
-  feed_names(&one, MAPPING_NAMES_MAX + 1, 10);
-  for (size_t n = 0; has_run_out; n++) {
-    struct mapping_table all = {0};
-    int r;
-
-    scarce_after(n);
-    r = mapping_table_add(&all, &one);
-    has_run_out = scarce_end();
-    assert_int_equal(r, has_run_out ? -ENOMEM : 0);
-    /* It is not whole, and stays so. */
-    assert_int_equal(mapping_table_add(&all, &one), r);
-    mapping_table_done(&all);
-    assert_true(n > 5 || has_run_out);
-  }
-  mapping_table_done(&one);
 }

@@ -4,7 +4,6 @@
 
 #include "fixture.h"
 #include "parsed.h"
-#include "scarce.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -249,27 +248,4 @@ TEST(a_text_may_be_so_large_and_no_larger) {
   assert_int_equal(j.error, -EFBIG);
   assert_true(j.len <= 10001);
   json_done(&j);
-}
-
-TEST(without_memory_it_says_so) {
-  bool has_run_out = true;
-
-  for (size_t n = 0; has_run_out; n++) {
-    struct json j;
-    char *text;
-    size_t len;
-    int r;
-
-    json_begin(&j);
-    scarce_after(n);
-    write_array(&j, 2500);
-    has_run_out = scarce_end();
-    r = json_finish(&j, &text, &len);
-    assert_int_equal(r, has_run_out ? -ENOMEM : 0);
-    if (r == 0)
-      free(text);
-    json_done(&j);
-    assert_true(n < 10);
-    assert_true(n > 0 || has_run_out);
-  }
 }

@@ -3,7 +3,6 @@
 #include "snapshot/store.h"
 
 #include "proctree.h"
-#include "scarce.h"
 #include "wrap.h"
 
 #include <dirent.h>
@@ -483,24 +482,4 @@ FIXTURE_TEST(foreign_files_stay_and_are_not_counted) {
       fail_msg("%s is gone", names[i]);
   assert_true(exists(p, "captures/smaps-20200101T000000Z-b.json"));
   assert_int_equal(names_in(p->directory), n + 2);
-}
-
-FIXTURE_TEST(without_memory_it_says_so_and_removes_nothing) {
-  bool has_run_out = true;
-
-  queue_document(p, "captures/smaps-20200101T000000Z-x.json", "");
-  p->store.max_files = 1;
-  for (size_t n = 0; has_run_out; n++) {
-    int r;
-
-    scarce_after(n);
-    r = add(p, "web");
-    has_run_out = scarce_end();
-    if (!has_run_out)
-      break;
-    assert_int_equal(r, -ENOMEM);
-    assert_int_equal(names_in(p->directory), 1);
-    assert_true(exists(p, "captures/smaps-20200101T000000Z-x.json"));
-  }
-  assert_true(exists(p, "captures/smaps-" WHEN "-web.json"));
 }

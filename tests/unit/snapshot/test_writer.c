@@ -6,7 +6,6 @@
 
 #include "few_threads.h"
 #include "proctree.h"
-#include "scarce.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -443,8 +442,6 @@ FIXTURE_TEST(another_thread_writes_and_has_no_signals) {
   join();
 }
 
-/* --- want ------------------------------------------------------------------*/
-
 /* There is no StateFile whose name could be told. */
 FIXTURE_TEST(refused_state_without_a_file_is_one_of_the_history) {
   const struct settings settings = {.state_history = d->history};
@@ -456,24 +453,4 @@ FIXTURE_TEST(refused_state_without_a_file_is_one_of_the_history) {
   assert_int_equal(gate.told[0].kind, DOCUMENT_HISTORY);
   assert_string_equal(gate.told[0].path, d->history);
   assert_int_equal(gate.told[0].error, -EAGAIN);
-}
-
-FIXTURE_TEST(without_memory_there_is_no_writer) {
-  char place[] = "/place";
-  const struct settings settings = {
-      .state_file = place, .state_history = place, .capture.directory = place};
-  bool has_run_out = true;
-
-  for (size_t n = 0; has_run_out; n++) {
-    struct writer *s = NULL;
-    int r;
-
-    scarce_after(n);
-    r = writer_new(&settings, done, &s);
-    has_run_out = scarce_end();
-    assert_int_equal(r, has_run_out ? -ENOMEM : 0);
-    assert_int_equal(s == NULL, has_run_out);
-    writer_free(s, 0);
-    assert_true(n > 3 || has_run_out);
-  }
 }
