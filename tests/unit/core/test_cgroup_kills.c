@@ -55,14 +55,6 @@ static void kill_in(struct world *w, const char *slice, unsigned n) {
   kill_on_host(w, n);
 }
 
-WORLD_TEST(kills_before_the_first_cycle_do_not_count) {
-  start_web(w);
-  kill_web(w, 5);
-  run_and_see(w, "web.service", 0);
-  kill_web(w, 7);
-  run_and_see(w, "web.service", 2);
-}
-
 /* The second has processes again, and an old count. */
 WORLD_TEST(kill_in_the_first_interval_counts) {
   start_web(w);
@@ -196,37 +188,6 @@ WORLD_TEST(kill_that_may_be_of_two_is_of_none) {
   run_and_see(w, "web.service", 0);
 }
 
-WORLD_TEST(control_group_that_ends_while_another_is_killed_was_not) {
-  start_web(w);
-  start_b(w, OTHER_B);
-  cgroup_kill(w, "/system.slice", 0);
-  kill_in(w, "/other.slice", 0);
-  world_run(w, 10);
-  end_web(w);
-  restart_web(w);
-  cgroup_kill(w, OTHER_B, 1);
-  kill_in(w, "/other.slice", 1);
-  world_run(w, 10);
-  assert_kills(w, "web.service", 0);
-  assert_kills(w, "b.service", 1);
-}
-
-/* The count of the host is read first. */
-WORLD_TEST(kill_during_a_cycle_is_of_no_service_that_restarts) {
-  start_web(w);
-  start_b(w, SYSTEM_B);
-  kill_in(w, "/system.slice", 0);
-  world_run(w, 10);
-  end_web(w);
-  restart_web(w);
-  cgroup_kill(w, SYSTEM_B, 1);
-  cgroup_kill(w, "/system.slice", 1);
-  run_and_see(w, "web.service", 0);
-  kill_on_host(w, 1);
-  run_and_see(w, "b.service", 1);
-  assert_kills(w, "web.service", 0);
-}
-
 WORLD_TEST(kill_while_a_service_was_away_is_not_its_own) {
   start_web(w);
   start_b(w, OTHER_B);
@@ -243,24 +204,6 @@ WORLD_TEST(kill_while_a_service_was_away_is_not_its_own) {
   restart_web(w);
   cgroup_kill(w, OTHER_B, 1);
   kill_in(w, "/other.slice", 3);
-  run_and_see(w, "web.service", 1);
-}
-
-WORLD_TEST(kill_of_a_service_is_seen_though_a_group_was_within_it) {
-  start_web(w);
-  make_spared(w, WEB "/work");
-  make_spared(w, WEB);
-  cgroup_join(w, 11, "work", WEB "/work");
-  world_group(w, "work", "Cgroup", WEB "/work", NULL, NULL);
-  w->settings.rules[0].is_view = true;
-  kill_in(w, "/system.slice", 0);
-  world_run(w, 10);
-  assert_kills(w, "work", 0);
-  end_web(w);
-  proctree_end(&w->tree, 11);
-  kill_in(w, "/system.slice", 1);
-  world_run(w, 10);
-  restart_web(w);
   run_and_see(w, "web.service", 1);
 }
 
@@ -310,19 +253,6 @@ WORLD_TEST(kill_is_counted_though_vmstat_could_not_be_read) {
   run_and_see(w, "web.service", 1);
 }
 
-WORLD_TEST(group_that_was_killed_shows_it_without_members) {
-  start_web_by_name(w);
-  kill_in(w, "/system.slice", 0);
-  world_run(w, 10);
-  end_web(w);
-  kill_in(w, "/system.slice", 1);
-  world_expect(w, 10, "web", "ps_count=0 oom_kill=1 cgroup=nan");
-  /* Once, or the alarm would never end. */
-  world_expect(w, 3700, "web", "ps_count=0 oom_kill=0 cgroup=nan");
-  world_run(w, 10);
-  assert_absent(w, "web", CGROUP_EMPTY);
-}
-
 WORLD_TEST(empty_group_shows_nothing_of_another_in_its_control_group) {
   start_web_by_name(w);
   world_group(w, "other", "Unit", "web.service", NULL, NULL);
@@ -353,17 +283,6 @@ static void start_pg(struct world *w) {
   cgroup_join(w, 20, "pg", PG);
   cgroup_kill(w, WEB, 0);
   kill_all(w, 0, 0, 0);
-}
-
-/* It is the kill that the parent of both has counted. */
-WORLD_TEST(kill_farther_below_is_none_of_a_sibling_that_was_removed) {
-  start_pg(w);
-  world_run(w, 10);
-  end_web(w);
-  restart_web(w);
-  kill_all(w, 1, 1, 1);
-  run_and_see(w, "pg@1.service", 1);
-  assert_kills(w, "web.service", 0);
 }
 
 /* The slice has counted that of its unit, too. */

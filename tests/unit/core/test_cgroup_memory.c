@@ -9,16 +9,6 @@
 
 /* --- which group is whole --- */
 
-WORLD_TEST(group_of_a_unit_has_its_memory) {
-  start_web(w);
-  cgroup_put(w, WEB "/memory.high", "5000\n");
-  cgroup_put(w, "/system.slice/memory.max", "4000\n");
-  world_group(w, "view", "Comm", "web", NULL, NULL);
-  w->settings.rules[1].is_view = true;
-  world_expect(w, 10, "web.service", "cgroup=1000 cgroup_limit=4000");
-  assert_path(w, "web.service", WEB);
-}
-
 WORLD_TEST(rule_that_goes_by_no_control_group_has_none) {
   start_web(w);
   w->settings.rules[0].is_view = true;
@@ -220,21 +210,6 @@ static double limit_percent(const struct world *w, const char *name) {
   const struct cgroup_memory *m = group_of(w, name)->cgroup;
 
   return 100 * (double)cgroup_memory_working_set(m) / (double)m->limit;
-}
-
-/* It is taken back before anyone is killed. */
-WORLD_TEST(page_cache_that_is_not_in_use_does_not_count_against_the_limit) {
-  start_web(w);
-  cgroup_put(
-      w, WEB "/memory.stat",
-      "anon 1\nfile 700\nkernel 50\ninactive_anon 5\ninactive_file 600\n");
-  cgroup_put(w, WEB "/memory.max", "1000\n");
-  world_expect(w, 10, "web.service",
-               "cgroup=1000 cgroup_file=700 cgroup_kernel=50");
-  assert_true(limit_percent(w, "web.service") == 40);
-  cgroup_put(w, WEB "/memory.current", "500\n");
-  world_run(w, 10);
-  assert_true(limit_percent(w, "web.service") == 0);
 }
 
 /* Else a file that is read would look like a full control group. */

@@ -44,23 +44,6 @@ static void check_table(const struct group_table *t) {
   assert_in_range(t->n, 0, t->cap);
 }
 
-TEST(a_name_that_is_there_is_found) {
-  static const struct report other = {.metrics = 2};
-  struct group_table t = {.max_templates = 100};
-  struct group *web = take(&t, "web", true), *db = take(&t, "db", false), *g;
-
-  assert_ptr_equal(take(&t, "web", true), web);
-  assert_ptr_equal(take(&t, "db", false), db);
-  assert_int_equal(group_table_get_or_add(&t, "web", false, &other, &g), 0);
-  assert_ptr_equal(g, web);
-  assert_true(web->is_fixed);
-  assert_ptr_equal(web->report, &report);
-  assert_int_equal(web->references, 0);
-  assert_int_equal(t.n, 2);
-  check_table(&t);
-  group_table_done(&t);
-}
-
 /* Makes the group and lets go of it; false where it is refused. */
 static bool try(struct group_table *t, const char *name) {
   struct group *g;
@@ -103,20 +86,6 @@ TEST(templates_make_so_many_groups_and_no_more) {
   assert_true(try(&t, "c"));
   assert_true(is_refused(&t, "b"));
   check_table(&t);
-  group_table_done(&t);
-}
-
-TEST(a_fixed_group_stays_without_references) {
-  struct group_table t = {.max_templates = 0};
-  struct group *g = take(&t, "web", true);
-
-  for (int again = 0; again < 2; again++) {
-    g->references = 1;
-    group_table_release(&t, g);
-    assert_int_equal(t.n, 1);
-    assert_int_equal(g->references, 0);
-    assert_ptr_equal(take(&t, "web", true), g);
-  }
   group_table_done(&t);
 }
 

@@ -2,8 +2,6 @@
 #include "test.h"
 
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "matched.h"
 
@@ -51,15 +49,6 @@ WORLD_TEST(two_rules_with_one_name_count_a_process_once) {
   world_assert(w, "one", "pss=102400");
 }
 
-WORLD_TEST(process_without_the_value_of_a_placeholder_is_passed_on) {
-  put_in_unit(w, 1, "/", 0);
-  put_in_unit(w, 2, "/system.slice/db.service", 0);
-  world_group(w, "unit-%{unit}", "Comm", "*", NULL, NULL);
-  world_other(w, "rest");
-  world_run(w, 0);
-  world_assert_members(w, "unit-db.service=1 rest=1");
-}
-
 WORLD_TEST(children_take_in_all_descendants) {
   put_all(w, "10 1 init, 20 10 server, 30 20 worker");
   put(w, 40, 10, "worker");
@@ -67,16 +56,6 @@ WORLD_TEST(children_take_in_all_descendants) {
   group_servers(w);
   world_run(w, 0);
   world_assert_members(w, "server=3 rest=2");
-}
-
-WORLD_TEST(descendants_are_named_after_their_ancestor) {
-  put(w, 20, 1, "server-a");
-  put(w, 21, 1, "server-b");
-  put_all(w, "30 20 worker, 31 21 worker");
-  world_group(w, "%{1}", "CommMatch", "^server-(.)", NULL, NULL)
-      ->takes_children = true;
-  world_run(w, 0);
-  world_assert_members(w, "a=2 b=2");
 }
 
 WORLD_TEST(rule_above_takes_a_child_and_not_its_children) {
@@ -133,26 +112,6 @@ WORLD_TEST(long_line_of_descendants_needs_no_deep_stack) {
   world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
   world_run(w, 0);
   assert_int_equal(world_members(w, "server"), 2998);
-}
-
-WORLD_TEST(pid_file_is_followed) {
-  char path[128];
-
-  put_all(w, "20 1 server, 30 20 worker, 21 1 server");
-  snprintf(path, sizeof(path), "%s/run/server.pid", w->tree.root);
-  world_group(w, "server", "PidFile", path, NULL, NULL)->takes_children = true;
-  world_other(w, "rest");
-  world_run(w, 0);
-  assert_int_equal(world_members(w, "server"), 0);
-  proctree_write(&w->tree, "run/server.pid", "20\n", 3);
-  world_run(w, 1);
-  assert_int_equal(world_members(w, "server"), 2);
-  proctree_write(&w->tree, "run/server.pid", "21\n", 3);
-  world_run(w, 1);
-  world_assert_members(w, "server=1 rest=2");
-  unlink(path);
-  world_run(w, 1);
-  assert_int_equal(world_members(w, "server"), 0);
 }
 
 /* In the cycle in which it was to follow. */

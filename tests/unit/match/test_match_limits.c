@@ -12,23 +12,6 @@
 
 #define HOUR 3600
 
-WORLD_TEST(max_groups_sends_the_rest_to_other) {
-  char comm[16];
-
-  for (uint32_t pid = 1; pid <= 10; pid++) {
-    snprintf(comm, sizeof(comm), "c%u", (pid + 1) / 2);
-    put(w, pid, 0, comm);
-  }
-  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
-  world_other(w, "rest");
-  w->settings.max_groups = 3;
-  for (int cycle = 0; cycle < 3; cycle++) {
-    world_run(w, 1);
-    world_assert_members(w, "c1=2 c3=2 rest=4");
-    assert_int_equal(world_counts(w)->groups_refused, 2);
-  }
-}
-
 /* The owner of the place shows before or behind them, or when they were matched
  * already; where two wait, one of the names gets all of its own. */
 WORLD_TEST(all_of_a_name_get_the_place_that_comes_free) {

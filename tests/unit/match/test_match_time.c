@@ -176,18 +176,3 @@ WORLD_TEST(descendants_of_a_waiting_process_wait_with_it) {
   world_run(w, 1);
   world_assert_members(w, "server=3 rest=5");
 }
-
-/* A process of long names is matched after its family, which follows in the
- * same cycle. */
-WORLD_TEST(family_follows_an_ancestor_of_long_names) {
-  put_all(w, "20 1 shell, 30 20 worker");
-  put_long(w, 40, 30, "helper");
-  world_group(w, "server", "Comm", "server", "CommandLine", "*")
-      ->takes_children = true;
-  world_other(w, "rest");
-  world_run(w, 0);
-  assert_int_equal(world_members(w, "rest"), 3);
-  put_long(w, 20, 1, "server");
-  world_run(w, 1);
-  assert_int_equal(world_members(w, "server"), 3);
-}
