@@ -200,18 +200,6 @@ FIXTURE_TEST(a_tree_that_is_no_host_is_said_once_where_it_matters) {
   assert_non_null(strstr(stub.info, tree.root));
 }
 
-FIXTURE_TEST(report_is_set_for_all_and_for_one_group) {
-  start("<Group 'web'>\nComm 'web'\nReport 'RSS' 'pss'\n"
-        "ValuesAbsolute false\nvaluespercentage true\n</Group>\n"
-        "Other 'rest'\nReport 'ps_count'");
-  read_once();
-  /* The tree's MemTotal is 1 GiB. */
-  assert_true(value("smaps-web/percent-pss") == 100.0 * 120 / 1048576);
-  assert_true(value("smaps-web/percent-rss") == 100.0 * 140 / 1048576);
-  assert_true(value("smaps-rest/ps_count") == 0);
-  assert_int_equal(stub.n_values, 2 + 1 + 15);
-}
-
 FIXTURE_TEST(other_as_a_block_has_options_of_its_own) {
   proctree_put(&tree, &(struct fake){.pid = 11, .comm = "db"});
   start_web("<Other 'rest'>\nReport 'ps_count' 'coverage'\n"
@@ -221,16 +209,6 @@ FIXTURE_TEST(other_as_a_block_has_options_of_its_own) {
   assert_true(value("smaps-rest/ps_count") == 1);
   assert_true(value("smaps-rest/percent-coverage") == 0);
   assert_true(value("smaps-web/percent-coverage") == 100);
-}
-
-FIXTURE_TEST(without_configuration_services_are_the_groups) {
-  proctree_put(&tree, &(struct fake){.pid = 11,
-                                     .comm = "db",
-                                     .cgroup = "/system.slice/db.service"});
-  start("");
-  read_once();
-  assert_true(value("smaps-db.service/ps_count") == 1);
-  assert_true(value("smaps-other/ps_count") == 1);
 }
 
 FIXTURE_TEST(blocks_add_up) {
@@ -288,20 +266,6 @@ FIXTURE_TEST(growth_window_of_few_intervals_is_said_to_be_too_short) {
                          "for <Group \"web\">"));
 }
 
-FIXTURE_TEST(trouble_is_said_once_an_hour) {
-  proctree_write(&tree, "10/smaps_rollup", "Rss: x\n", 7);
-  start_web("");
-  for (int i = 0; i < 100; i++) {
-    read_once();
-    stub.now += TIME_T_TO_CDTIME_T(10);
-  }
-  assert_int_equal(stub.n_logs, 1);
-  assert_non_null(strstr(stub.logs[0], "smaps_rollup of process 10 \"web\""));
-  stub.now += TIME_T_TO_CDTIME_T(3600);
-  assert_int_equal(stub.read(NULL), 0);
-  assert_int_equal(stub.n_logs, 2);
-}
-
 FIXTURE_TEST(a_clock_that_jumps_does_no_harm) {
   const long long jumps[] = {3, -86400, 1, 400 * 86400LL, -5, 0, 0};
 
@@ -344,21 +308,6 @@ static void wake_rollups(uint32_t n) {
     proctree_put(&tree, &(struct fake){.pid = pid, .comm = "web"});
   }
   read_until_well();
-}
-
-FIXTURE_TEST(process_that_hangs_is_named_once) {
-  hang_rollups(1);
-  start_web("ReadTimeout 0.1");
-  for (int i = 0; i < 3; i++) {
-    read_once();
-    assert_true(value("smaps/count-hung") == 1);
-    assert_true(value("smaps-web/ps_count") == 1);
-    assert_true(value("smaps-web/count-unreadable") == 0);
-  }
-  assert_int_equal(stub.n_logs, 1);
-  assert_non_null(strstr(stub.logs[0], "smaps_rollup of process 10 \"web\""));
-  wake_rollups(1);
-  assert_int_equal(stub.n_logs, 1);
 }
 
 FIXTURE_TEST(hang_of_all_readers_is_logged_until_a_reader_is_free) {
@@ -507,12 +456,4 @@ FIXTURE_TEST(max_lock_hold_up_to_read_timeout_is_fine) {
   /* The last of two options of the same name holds. */
   assert_int_equal(configure("MaxLockHold 5000\nMaxLockHold 50"), 0);
   assert_int_equal(stub.n_logs, 0);
-}
-
-FIXTURE_TEST(names_that_two_groups_give_are_refused) {
-  assert_int_equal(configure(WEB_GROUP), 0);
-  assert_refused(WEB_GROUP, "Group \"web\"", "already exists");
-  assert_refused("Process 'web'", "Process \"web\"", "already exists");
-  assert_refused("Other 'web'", "Other \"web\"",
-                 "already exists; expected another name");
 }

@@ -268,25 +268,6 @@ FIXTURE_TEST(an_alarm_at_any_time_is_fine) {
   assert_int_equal(stub.n_notifications, 1);
 }
 
-/* The first interval is all that collectd -T runs. */
-FIXTURE_TEST(the_first_interval_writes_nothing) {
-  notification_t n = alarm_about("web");
-
-  assert_int_equal(configure("ProcRoot '%s'\nStateFile '%s/state'\n<Capture>\n"
-                             "Directory '%s/captures'\n</Capture>\n",
-                             tree.root, tree.root, tree.root),
-                   0);
-  assert_int_equal(stub.init(), 0);
-  notify(&n);
-  stop_plugin();
-  assert_int_equal(stub.n_notifications, 0);
-  assert_int_not_equal(access(at("captures"), F_OK), 0);
-  assert_int_not_equal(access(at("state"), F_OK), 0);
-  start("StateFile '%s'\nStateAtStart true", at("state"));
-  stop_plugin();
-  assert_int_equal(access(at("state"), F_OK), 0);
-}
-
 FIXTURE_TEST(without_captures_notifications_are_none_of_ours) {
   start("StateFile '%s'", at("state"));
   assert_null(stub.notification);
