@@ -202,14 +202,6 @@ WORLD_TEST(ended_members_are_left_out) {
   assert_members(read_it(), "14 10", 3);
 }
 
-WORLD_TEST(process_that_ended_while_it_was_read_is_no_member) {
-  put_many(w, 3);
-  raise_for(w, "g");
-  proctree_unlink(&w->tree, "11/smaps_rollup");
-  cycle(w);
-  assert_members(read_it(), "12 10", 0);
-}
-
 WORLD_TEST(a_process_that_has_the_pid_now_is_another) {
   struct fake another = fake_process(10, "g");
 
@@ -226,23 +218,6 @@ WORLD_TEST(a_process_that_has_the_pid_now_is_another) {
   cycle(w);
   assert_members(read_it(), "12", 2);
   assert_null(parsed_find(document, "mappings", "name", "/another"));
-}
-
-WORLD_TEST(unreadable_member_is_captured_without_mappings) {
-  parsed d;
-
-  put_many(w, 3);
-  raise_for(w, "g");
-  proctree_write(&w->tree, "11/smaps", "?\n", 2);
-  cycle(w);
-  d = read_it();
-  assert_int_equal(parsed_count(d, "processes"), 3);
-  assert_non_null(mappings_at(d, 0));
-  assert_null(mappings_at(d, 1));
-  assert_non_null(mappings_at(d, 2));
-  /* It has what the cycle knows. */
-  parsed_assert(d, "left_out=0 mappings.0.processes=2 "
-                   "processes.1.usage.pss=1100k");
 }
 
 /* Two mappings, one of which the others map too. */
@@ -394,22 +369,6 @@ WORLD_TEST(a_process_that_ended_in_a_view_was_not_taken_by_its_rule) {
   p = parsed_get(capture_ended(w, "view", 10, 1), "processes.0");
   parsed_assert(p, "groups.0=view also.0=1");
   assert_null(parsed_get(p, "rule"));
-}
-
-/* Workers share memory: what each of them had is not what the last to go would
- * have had. */
-WORLD_TEST(the_last_known_amounts_are_those_of_all_together) {
-  struct fake f = {
-      .comm = "g", .starttime = 110, .shared_kb = 800, .pss_kb = 400};
-  parsed d;
-
-  put(w, 30, "other", 100);
-  for (f.pid = 10; f.pid < 12; f.pid++)
-    proctree_put(&w->tree, &f);
-  group(w, "g");
-  d = capture_ended(w, "g", 10, 2);
-  parsed_assert(d, "groups.0.usage.pss=800k processes.0.usage.pss=400k "
-                   "processes.1.usage.pss=400k");
 }
 
 WORLD_TEST(the_last_known_members_are_the_largest) {
@@ -566,24 +525,6 @@ TEST(what_was_last_known_is_of_the_life_that_has_ended) {
   }
 }
 
-/* A child in vfork, which has not called exec yet. */
-WORLD_TEST(child_in_vfork_is_left_out) {
-  struct fake parent = fake_process(10, "g"), child;
-
-  parent.private_kb = 100;
-  child = fake_child(&parent, 11);
-  world_put_mapped(w, parent, NULL);
-  group(w, "g");
-  cycle(w);
-  parent.state = 'D';
-  world_put(w, parent);
-  world_put_mapped(w, child, NULL);
-  world_raise(w, "g");
-  cycle(w);
-  parsed_assert(read_it(), "groups.0.processes=2");
-  assert_members(document, "10", 1);
-}
-
 WORLD_TEST(a_member_that_has_ended_keeps_its_command_line_to_itself_too) {
   struct fake f = fake_process(10, "g");
 
@@ -636,18 +577,6 @@ WORLD_TEST(a_capture_of_an_empty_group_has_no_members) {
   assert_int_equal(s->n, 0);
   assert_int_equal(parsed_count(document, "mappings"), 0);
   parsed_assert(document, "left_out=0 groups.0.processes=0");
-}
-
-WORLD_TEST(a_summary_tells_the_growth_of_an_hour) {
-  const struct summary *s;
-
-  put_many(w, 1);
-  world_run_times(w, 12, 600);
-  put(w, 10, "g", 5000);
-  s = summary_of(w, "g");
-  /* The alarm comes two cycles of 10 s later. */
-  assert_int_equal(s->change.bytes, 4000 * (int64_t)KIB);
-  assert_in_range(s->change.age_ns / NS_PER_S, 3600, 4200);
 }
 
 static void put_limit(struct world *w, uint32_t pid) {

@@ -199,24 +199,6 @@ TEST(numbers_that_no_reader_can_hold_are_refused) {
 
 /* --- errors ----------------------------------------------------------------*/
 
-TEST(the_first_error_stays) {
-  struct json j;
-
-  json_begin(&j);
-  json_array(&j, NULL);
-  j.error = -EFBIG;
-  json_decimal(&j, NULL, -1);
-  json_integer(&j, NULL, UINT64_MAX);
-  json_true(&j, NULL);
-  json_string(&j, NULL, "x");
-  json_object(&j, NULL);
-  json_array(&j, NULL);
-  json_end_object(&j);
-  json_end_array(&j);
-  assert_int_equal(j.len, 1);
-  assert_int_equal(error_of(&j), -EFBIG);
-}
-
 /* An array of `n` strings of one byte: 4 n + 1 bytes. */
 static void write_array(struct json *j, size_t n) {
   json_array(j, NULL);

@@ -193,30 +193,6 @@ TEST(alarms_lead_to_captures) {
   }
 }
 
-WORLD_TEST(as_many_alarms_wait_as_may) {
-  world_keep_captures(w);
-  put_letters(w, 20);
-  cycle(w, 10);
-  for (char c = 'a'; c < 'a' + 20; c++)
-    world_raise(w, (char[]){c, '\0'});
-  for (size_t i = 0; i < 20; i++) {
-    cycle(w, 10);
-    if (i < ALARMS_MAX) /* lest they are too many for the writer */
-      world_written(i);
-  }
-  /* There is place again, for those that cool down take none, nor does "t"
-   * when it does. */
-  for (int i = 0; i < 2; i++) {
-    for (char c = 'a'; c < 'a' + ALARMS_MAX; c++)
-      world_raise(w, (char[]){c, '\0'});
-    world_raise(w, "t");
-    cycle(w, 10);
-  }
-  assert_int_equal(ALARMS_MAX, 16);
-  assert_string_equal(subjects(w), "abcdefghijklmnop"
-                                   "t");
-}
-
 WORLD_TEST(failures_come_before_all_that_wait) {
   world_keep_captures(w);
   put_letters(w, 20);
@@ -417,14 +393,4 @@ WORLD_TEST(a_document_that_cannot_be_made_is_told_and_lost) {
   assert_int_equal(world_n_written(), 2);
   assert_int_equal(world_written(0)->error, 0);
   assert_int_equal(world_written(1)->error, 0);
-}
-
-WORLD_TEST(recorder_that_never_began_can_end) {
-  struct recorder r = {0};
-
-  recorder_done(&r, 0);
-  assert_int_equal(recorder_init(&r, &w->settings, NULL, NULL), 0);
-  recorder_raise(&r, &(struct alarm){.group = "a"});
-  recorder_run(&r, NULL, 0);
-  recorder_done(&r, 0);
 }

@@ -290,21 +290,6 @@ WORLD_TEST(an_unreadable_member_is_guessed_beside_others_only) {
   assert_lacks(alone, "uss_error");
 }
 
-/* The child is in another, but its children would be in this one. */
-WORLD_TEST(a_group_that_only_descendants_may_come_to_is_not_there) {
-  struct fake child = fake_member(11, "b");
-
-  child.ppid = 10;
-  world_put(w, fake_member(10, "a"));
-  world_put(w, child);
-  add_group(w, "b");
-  world_group(w, "t-%{comm}", "Comm", "a", NULL, NULL)->takes_children = true;
-  assert_int_equal(parsed_count(next_state(w), "groups"), 2);
-  proctree_end(&w->tree, 10);
-  assert_int_equal(parsed_count(next_state(w), "groups"), 1);
-  assert_string_equal(parsed_string(document, "groups.0.name"), "b");
-}
-
 /* --- processes --- */
 
 WORLD_TEST(a_process_that_was_read_has_all_of_it) {
@@ -418,26 +403,6 @@ WORLD_TEST(what_was_never_read_is_guessed_and_put_off) {
   assert_lacks(p, "age");
   parsed_assert(document,
                 "groups.0.pss_error=7m groups.0.pss_error_by.guess=7m");
-}
-
-/* A child in vfork runs in its parent's memory until it calls exec. */
-WORLD_TEST(memory_of_the_parent_is_counted_there) {
-  struct fake parent = fake_member(10, "g"), child = fake_member(11, "g");
-  parsed d;
-
-  world_put(w, parent);
-  add_group(w, "g");
-  next_state(w);
-  parent.state = 'D';
-  child.ppid = 10;
-  child.start_stack = parent.start_stack;
-  world_put(w, parent);
-  world_put(w, child);
-  d = next_state(w);
-  assert_source(d, 10, "read");
-  assert_source(d, 11, "parent");
-  assert_string_equal(parsed_keys(of(d, 11), "usage"), "");
-  assert_int_equal(parsed_integer(d, "groups.0.usage.pss"), 7 * MIB);
 }
 
 WORLD_TEST(hostile_names_come_back_as_they_are) {
@@ -555,20 +520,6 @@ WORLD_TEST(mappings_add_up_to_the_usage_to_the_byte) {
          "anonymous=20k");
   assert_string_equal(parsed_string(p, "mappings.2.name"), "[anon]");
   parsed_assert(p, "mappings.2.size=4m mappings.3.permissions=rw-s");
-}
-
-WORLD_TEST(unknown_fields_of_a_mapping_are_left_out) {
-  static const char smaps[] =
-      "1000-2000 rw-p 00000000 00:00 0 [heap]\nRss: 4 kB\nPss: 4 kB\n"
-      "Shared_Clean: 0 kB\nShared_Dirty: 0 kB\nPrivate_Clean: 0 kB\n"
-      "Private_Dirty: 4 kB\n";
-
-  world_watch(w, fake_member(10, "g"));
-  proctree_write(&w->tree, "10/smaps", smaps, sizeof(smaps) - 1);
-  assert_string_equal(parsed_keys(of(capture(w, "g"), 10), "mappings.0"),
-                      "name permissions vmas size rss pss shared_clean "
-                      "shared_dirty private_clean private_dirty ");
-  assert_lacks(of(document, 10), "usage.swap");
 }
 
 WORLD_TEST(mappings_beyond_the_top_are_summed_without_a_name) {

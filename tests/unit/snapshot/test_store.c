@@ -298,12 +298,6 @@ FIXTURE_TEST(directory_is_made_and_file_is_called_by_time_and_subject) {
   assert_file(p, "captures/smaps-19700101T000001Z-.._.._x.json", "x");
 }
 
-FIXTURE_TEST(only_the_directory_itself_is_made) {
-  snprintf(p->directory, sizeof(p->directory), "%s/no/where", p->tree.root);
-  assert_int_equal(add(p, "web"), -ENOENT);
-  assert_false(exists(p, "no"));
-}
-
 FIXTURE_TEST(a_file_in_place_of_the_directory_is_refused) {
   int r;
 
@@ -349,18 +343,6 @@ FIXTURE_TEST(a_directory_is_ours_or_of_root) {
   }
 }
 
-/* As when a disk is mounted there after the daemon has started. */
-FIXTURE_TEST(a_file_goes_where_the_path_leads_now) {
-  char moved[2 * PATH_MAX];
-
-  assert_int_equal(add(p, "one"), 0);
-  snprintf(moved, sizeof(moved), "%s", at(p, "moved"));
-  assert_int_equal(rename(p->directory, moved), 0);
-  assert_int_equal(add(p, "two"), 0);
-  assert_file(p, "captures/smaps-" WHEN "-two.json", "text");
-  assert_int_equal(names_in(moved), 1);
-}
-
 /* --- names -----------------------------------------------------------------*/
 
 FIXTURE_TEST(names_of_one_second_are_numbered) {
@@ -392,14 +374,6 @@ FIXTURE_TEST(leftovers_of_an_interrupted_writer_go) {
   queue_document(p, "captures/.smaps-unfinished", "half a document");
   assert_int_equal(add(p, "web"), 0);
   assert_int_equal(names_in(p->directory), 1);
-}
-
-FIXTURE_TEST(a_time_beyond_the_calendar_has_a_name_too) {
-  assert_int_equal(add_at(p, "web", UINT64_MAX, "x"), 0);
-  assert_file(p,
-              sizeof(time_t) < 8 ? "captures/smaps-00000000T000000Z-web.json"
-                                 : "captures/smaps-25540721T233433Z-web.json",
-              "x");
 }
 
 /* --- limits ----------------------------------------------------------------*/

@@ -12,7 +12,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -281,20 +280,6 @@ FIXTURE_TEST(history_that_cannot_be_kept_is_told_once_an_hour) {
 
 /* --- writing ---------------------------------------------------------------*/
 
-FIXTURE_TEST(documents_are_written_and_told_of) {
-  char path[PATH_MAX];
-
-  give_state(d, "the state");
-  give(d, "web/1", "a capture");
-  wait_for(2);
-  assert_told(0, DOCUMENT_STATE, "", d->state_file, 0);
-  assert_file(d->state_file, "the state");
-  snprintf(path, sizeof(path), "%s/smaps-19700101T000000Z-web_1.json",
-           d->directory);
-  assert_told(1, DOCUMENT_CAPTURE, "web/1", path, 0);
-  assert_file(path, "a capture");
-}
-
 FIXTURE_TEST(failures_are_told_with_the_place_that_was_meant) {
   proctree_write(&d->tree, "captures", "", 0);
   proctree_write(&d->tree, "state/x", "", 0);
@@ -307,25 +292,6 @@ FIXTURE_TEST(failures_are_told_with_the_place_that_was_meant) {
   proctree_unlink(&d->tree, "captures");
   give(d, "web", "x");
   wait_for(3);
-  assert_int_equal(gate.told[2].error, 0);
-}
-
-/* The strings of the settings may go when they are given. */
-FIXTURE_TEST(settings_are_copied_and_kept_to) {
-  char state_file[128], text[1002];
-
-  memcpy(state_file, d->state_file, sizeof(state_file));
-  memset(d->state_file, 'x', sizeof(d->state_file) - 1);
-  memset(d->directory, 'x', sizeof(d->directory) - 1);
-  memset(text, 'x', sizeof(text));
-  text[1001] = '\0';
-  give_state(d, "x");
-  give(d, "web", text);
-  text[1000] = '\0';
-  give(d, "web", text);
-  wait_for(3);
-  assert_file(state_file, "x");
-  assert_int_equal(gate.told[1].error, -EFBIG);
   assert_int_equal(gate.told[2].error, 0);
 }
 
@@ -374,24 +340,6 @@ FIXTURE_TEST(a_state_replaces_a_waiting_state) {
 
 /* --- the end ---------------------------------------------------------------*/
 
-static void *open_gate(void *unused) {
-  (void)unused;
-  set_gate(false);
-  return NULL;
-}
-
-FIXTURE_TEST(a_slow_disk_is_waited_for) {
-  pthread_t opener;
-
-  hang_one(d);
-  give_state(d, "the last");
-  assert_int_equal(pthread_create(&opener, NULL, open_gate, NULL), 0);
-  end(d, LONG_NS);
-  pthread_join(opener, NULL);
-  assert_int_equal(told(), 2);
-  assert_file(d->state_file, "the last");
-}
-
 static uint64_t now_ns(void) {
   struct timespec t;
 
@@ -415,20 +363,6 @@ FIXTURE_TEST(a_disk_that_hangs_is_left_behind) {
   join();
   assert_int_equal(told(), 1);
   assert_int_not_equal(access(d->state_file, F_OK), 0);
-}
-
-FIXTURE_TEST(without_time_a_disk_that_hangs_is_left_at_once) {
-  hang_one(d);
-  end(d, 0);
-  assert_int_equal(told(), 1);
-  set_gate(false);
-  join();
-}
-
-FIXTURE_TEST(without_documents_there_is_no_thread) {
-  end(d, LONG_NS);
-  assert_false(has_thread);
-  writer_free(NULL, LONG_NS);
 }
 
 FIXTURE_TEST(another_thread_writes_and_has_no_signals) {
