@@ -451,34 +451,6 @@ TEST(what_was_learnt_is_forgotten) {
   assert_true(after > 0 && after <= 1200);
 }
 
-/* Rises of that many MB in two hours each, one after another. */
-static const double *tops;
-static double rises(struct setting *s, double t) {
-  double n = floor(t / (4 * HOUR)), at = t / HOUR - 4 * n;
-
-  (void)s;
-  if (at < 1 || at >= 3)
-    return 1000 * MB;
-  return 1000 * MB + tops[(size_t)n] * (at - 1) / 2 * MB;
-}
-
-TEST(lower_rises_bring_down_what_was_learnt) {
-  /* 9000, then the half of the way to 3000 each time: 6000, 4500. */
-  static const double once[] = {9000, 5500, 0, 0};
-  static const double often[] = {9000, 3000, 3000, 7500};
-  struct setting s = set(HOUR, 10, 1);
-  struct told told;
-
-  tops = once;
-  told = play(&s, rises, 16 * HOUR);
-  assert_int_equal(told.beginnings, 1);
-  tops = often;
-  s = set(HOUR, 10, 1);
-  told = play(&s, rises, 16 * HOUR);
-  assert_int_equal(told.beginnings, 2);
-  assert_true(told.last > 13 * HOUR);
-}
-
 /* --- the group --- */
 
 /* Growth after a leak of so many seconds, with another sample at the end. */
@@ -517,28 +489,6 @@ TEST(while_a_member_stays_it_is_no_restart) {
   last = sample_at(7200, leak(NULL, 7200));
   last.oldest_start = last.newest_start = 0; /* not known in this interval */
   assert_true(growth_after(&g, 7200, last) > 0);
-}
-
-TEST(start_times_that_come_late_are_no_restart) {
-  struct growth g;
-
-  growth_init(&g, (uint64_t)HOUR * NS, 0);
-  for (double t = 0; t < 1500; t += 10) {
-    struct growth_sample sample = sample_at(t, leak(NULL, t));
-
-    if (t < 20)
-      sample.oldest_start = sample.newest_start = 0;
-    growth_note(&g, &sample);
-  }
-  assert_true(g.bytes_per_second > 0);
-}
-
-TEST(an_empty_group_has_no_growth) {
-  struct growth g;
-  struct growth_sample last = {.time_ns = 7201 * NS};
-
-  assert_true(isnan(growth_after(&g, 7200, last)));
-  assert_int_equal(g.n, 0);
 }
 
 TEST(what_is_unknown_or_uncertain_is_no_point) {

@@ -260,37 +260,6 @@ TEST(outside_is_as_sure_as_the_groups) {
 
 /* --- files and shmem --- */
 
-/* 1 GiB of shmem, 4 GiB of files, 1.5 GiB of either mapped. */
-TEST(mapped_shmem_is_what_the_members_map) {
-  static const struct {
-    const char *name;
-    uint64_t pss_mib, shmem_mib;
-    uint64_t tmpfs_mib, error_mib;
-  } cases[] = {
-      {"none", 4608, 0, 1024, 0},
-      {"half of it", 4608, 512, 512, 0},
-      {"more than there is", 4608, 3000, 0, 0},
-      {"some may be mapped outside", 4508, 512, 512, 100},
-      {"all of it may be", 1000, 512, 512, 512},
-      {"nothing is known", 0, 0, 1024, 1024},
-  };
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct meminfo_sample m = plain();
-    struct host_processes h =
-        members(cases[i].pss_mib * MIB, cases[i].shmem_mib * MIB);
-    struct host_account a = account(&m, &h, NULL);
-
-    assert_int_equal(a.error[HOST_PAGE_CACHE], a.error[HOST_TMPFS]);
-    assert_int_equal(a.bytes[HOST_TMPFS] + a.bytes[HOST_PAGE_CACHE],
-                     m.cached_bytes - m.mapped_bytes);
-    if (a.bytes[HOST_TMPFS] != cases[i].tmpfs_mib * MIB ||
-        a.error[HOST_TMPFS] != cases[i].error_mib * MIB)
-      fail_msg("%s: %ju, error %ju", cases[i].name,
-               (uintmax_t)a.bytes[HOST_TMPFS], (uintmax_t)a.error[HOST_TMPFS]);
-  }
-}
-
 TEST(mapped_shmem_is_at_least_what_cannot_be_files) {
   struct meminfo_sample m = plain();
   struct host_processes h = members(4608 * MIB, 0);

@@ -288,16 +288,6 @@ static unsigned count_unknown(const struct metric_subject *subject,
   return n;
 }
 
-TEST(growth_that_is_not_followed_is_unknown) {
-  const struct usage u = make_usage();
-  struct config_error reason;
-
-  assert_int_equal(count_unknown(&(struct metric_subject){.usage = &u},
-                                 metric_find("growth", &reason) |
-                                     metric_find("until_limit", &reason)),
-                   2);
-}
-
 TEST(the_errors_are_those_of_the_estimates) {
   struct rollup r = {.known = KNOWN};
   struct usage u = make_usage();
@@ -351,16 +341,6 @@ static void check_unknown(const struct values *v) {
   check_all(v, "memory-uss=nan memory-shared=nan memory-pss_error=nan "
                "memory-uss_error=nan percent-relative_error=nan "
                "percent-swapped=nan percent-pss=nan percent-uss=nan");
-}
-
-TEST(a_group_that_was_never_read_has_no_age) {
-  struct usage u = {
-      .processes = 1, .threads = 1, .unreadable = 1, .resident = 4096};
-  struct values v = publish_all(&u);
-
-  check_unknown(&v);
-  check_all(&v, "memory-rss=4k percent-rss=0.0003814697265625 "
-                "duration-age=nan percent-coverage=0 memory-resident=4k");
 }
 
 TEST(an_unknown_member_makes_statm_unknown_too) {

@@ -71,22 +71,6 @@ TEST(statm_adds_up_in_bytes) {
   assert_int_equal(u.processes, 0);
 }
 
-TEST(every_field_of_the_rollups_is_summed) {
-  struct rollup r = {.known = KNOWN};
-  struct usage u = {.processes = 0};
-
-  for (uint64_t f = 0; f < ROLLUP_FIELDS; f++)
-    r.bytes[f] = (f + 1) * KIB;
-  r.bytes[ROLLUP_RSS] = 100 * KIB;
-  for (int i = 0; i < 3; i++)
-    add_rollup(&u, &r, 7 * PAGE);
-  for (uint64_t f = 0; f < ROLLUP_FIELDS; f++)
-    assert_int_equal(u.rollup.bytes[f], 3 * r.bytes[f]);
-  assert_int_equal(u.rollup.known, KNOWN);
-  assert_int_equal(u.rolled_up, 3);
-  assert_int_equal(u.resident_rolled_up, 21 * PAGE);
-}
-
 TEST(uss_is_private_clean_and_dirty) {
   static const struct {
     const char *name;
@@ -112,18 +96,6 @@ TEST(uss_is_private_clean_and_dirty) {
       fail_msg("%s: %ju and %ju", cases[i].name, (uintmax_t)u.uss,
                (uintmax_t)u.shared);
   }
-}
-
-/* Too much in one process must not hide too little in another. */
-TEST(uss_is_bounded_for_each_process_by_itself) {
-  struct rollup doubled = make_rollup(40, 0, 80, 0);
-  struct rollup sharing = make_rollup(60, 0, 10, 90);
-  struct usage u = {.processes = 0};
-
-  add_rollup(&u, &doubled, 0);
-  add_rollup(&u, &sharing, 0);
-  assert_int_equal(u.uss, 50 * KIB);
-  assert_int_equal(u.shared, 130 * KIB);
 }
 
 /* The sums that rollup_parse() accepts: pss up to rss, any uss, and the four
@@ -159,35 +131,6 @@ TEST(any_sum_keeps_uss_below_pss_below_rss) {
       assert_true(rss == u.uss + u.shared);
     }
   }
-}
-
-TEST(known_are_the_fields_that_all_members_have) {
-  struct rollup now = make_rollup(1, 1, 1, 1), old = now, odd = now;
-  struct usage u = {.processes = 0};
-
-  old.known &= ~(1U << ROLLUP_KSM | 1U << ROLLUP_PSS_DIRTY);
-  odd.known &= ~(1U << ROLLUP_LOCKED);
-  add_rollup(&u, &old, 0);
-  add_rollup(&u, &now, 0);
-  assert_int_equal(u.rollup.known, old.known);
-  add_rollup(&u, &odd, 0);
-  assert_int_equal(u.rollup.known, old.known & odd.known);
-}
-
-TEST(one_member_that_was_read_makes_the_sums_known) {
-  const struct doubt whole = {.common = 40 * KIB};
-  struct rollup r = make_rollup(1, 1, 0, 0);
-  struct usage u = {.processes = 0};
-
-  assert_true(usage_is_known(&u));
-  add(&u, NULL, 10);
-  assert_false(usage_is_known(&u));
-  add_estimate(&u, &r, 40 * KIB, whole, whole, 0); /* a guess */
-  assert_false(usage_is_known(&u));
-  add(&u, &r, 10);
-  assert_true(usage_is_known(&u));
-  u.unknown++;
-  assert_false(usage_is_known(&u));
 }
 
 TEST(a_sample_covers_all_but_its_error) {
@@ -254,20 +197,6 @@ TEST(coverage_is_the_share_of_resident_memory_that_was_read) {
   }
 }
 
-TEST(members_of_unknown_size_count_by_head) {
-  struct rollup r = make_rollup(1, 1, 0, 0);
-  struct usage u = {.processes = 0}, nothing = {.processes = 0};
-
-  for (int i = 0; i < 3; i++)
-    add(&u, &r, 10);
-  usage_add_process(&u, 1, 0, 0);
-  u.unreadable++;
-  u.unknown++;
-  assert_true(usage_coverage_percent(&u) == 75);
-  add(&nothing, NULL, 0);
-  assert_true(usage_coverage_percent(&nothing) == 0);
-}
-
 static void estimate(struct usage *u, const struct rollup *r, uint64_t pages,
                      uint64_t doubt_kb, uint64_t age_ns) {
   const struct statm_sample statm = {.resident_pages = pages};
@@ -277,23 +206,6 @@ static void estimate(struct usage *u, const struct rollup *r, uint64_t pages,
   add_estimate(u, r, pages * PAGE,
                (struct doubt){.common = (double)(doubt_kb * KIB)},
                (struct doubt){.common = 0}, age_ns);
-}
-
-TEST(an_estimate_counts_as_a_rollup_does) {
-  struct rollup r = make_rollup(55, 10, 20, 100);
-  struct usage read = {.processes = 0}, estimated = {.processes = 0};
-  const struct doubt none = {.common = 0};
-
-  r.known &= ~(1U << ROLLUP_KSM);
-  add_rollup(&read, &r, 40 * PAGE);
-  add_estimate(&estimated, &r, 40 * PAGE, none, none, 5);
-  assert_int_equal(read.fresh_pss, 55 * KIB);
-  assert_int_equal(estimated.fresh_pss, 0);
-  assert_int_equal(estimated.uss, read.uss);
-  assert_int_equal(estimated.shared, read.shared);
-  assert_int_equal(estimated.resident_rolled_up, read.resident_rolled_up);
-  assert_memory_equal(&estimated.rollup, &read.rollup, sizeof(r));
-  assert_true(usage_is_known(&estimated));
 }
 
 TEST(doubt_adds_up_and_the_oldest_age_counts) {
@@ -360,18 +272,6 @@ TEST(doubt_of_uss_is_at_most_the_rest_of_pss_and_what_is_beyond) {
   assert_int_equal(usage_uss_error(&u), (30 - 10 + 5) * KIB);
 }
 
-/* Their resident memory, too, is more than statm shows, where that is inexact.
- */
-TEST(doubt_of_members_can_be_more_than_they_have) {
-  struct rollup r = make_rollup(40, 40, 0, 0);
-  struct usage u = {.processes = 0};
-  const struct doubt doubt = {.common = 50 * KIB};
-
-  add_estimate(&u, &r, 10 * PAGE, doubt, doubt, 7);
-  assert_int_equal(usage_pss_error(&u), 50 * KIB);
-  assert_int_equal(usage_uss_error(&u), 50 * KIB);
-}
-
 /* The next ones are in no list yet. A worker has 20 kB. */
 TEST(successors_of_members_that_ended_may_be_missing) {
   struct rollup r = make_rollup(20, 16, 0, 8);
@@ -424,20 +324,6 @@ TEST(coverage_is_the_share_of_pss_that_is_fresh) {
   add(&u, NULL, 60);
   assert_true(usage_coverage_percent(&u) > 40.0 * 2 / 3 - 1e-9);
   assert_true(usage_coverage_percent(&u) < 40.0 * 2 / 3 + 1e-9);
-}
-
-TEST(unasked_member_alone_leaves_the_sum_unknown) {
-  static const struct statm_sample statm = {.resident_pages = 30};
-  struct rollup r = make_rollup(10, 10, 0, 0);
-  struct usage u = {.processes = 0};
-
-  usage_add_process(&u, 1, 0, 0);
-  usage_add_statm(&u, &statm, PAGE);
-  u.unasked++;
-  assert_false(usage_is_known(&u));
-  add(&u, &r, 10);
-  assert_true(usage_is_known(&u));
-  assert_true(usage_coverage_percent(&u) == 25);
 }
 
 TEST(age_is_unknown_where_nothing_was_ever_read) {
@@ -585,14 +471,4 @@ TEST(parts_by_cause_add_up_to_the_error) {
   usage_pss_parts(&u, sums, parts);
   assert_part(parts[CAUSE_FORK], (1 + 7.3) / 2);
   assert_part(parts[CAUSE_UNIDENTIFIED], 188);
-}
-
-TEST(what_is_exact_has_no_parts) {
-  static const struct doubt_sum none[ALL_CAUSES];
-  struct usage u = {.processes = 0};
-  double parts[ALL_CAUSES];
-
-  usage_pss_parts(&u, none, parts);
-  for (int k = 0; k < ALL_CAUSES; k++)
-    assert_true(parts[k] == 0);
 }

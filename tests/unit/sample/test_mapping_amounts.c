@@ -100,23 +100,6 @@ FIXTURE_TEST(mappings_have_their_part_of_all) {
 
 /* --- sums --- */
 
-/* Also where the fractions of many pages would be lost. */
-FIXTURE_TEST(sums_are_those_of_statm) {
-  double anon = 0, files = 0;
-
-  for (uint32_t i = 1; i < N; i++) {
-    find(f, i, PAGE_ANON, 30 + i, 1);
-    find(f, i, PAGE_FILE, 20, 3);
-  }
-  fill(f, 2011, 1499);
-  for (uint32_t i = 1; i < N; i++) {
-    anon += get(f, i, ROLLUP_PRIVATE_DIRTY);
-    files += get(f, i, ROLLUP_PRIVATE_CLEAN) + get(f, i, ROLLUP_SHARED_CLEAN);
-  }
-  assert_true(anon == 2011);
-  assert_true(files == 1499);
-}
-
 FIXTURE_TEST(no_mapping_has_more_than_its_pages) {
   f->mappings[1].size = 100 * PAGE;
   find(f, 1, PAGE_ANON, 49, 1);

@@ -23,24 +23,6 @@ static void put_beside_shmem(struct paged *f) {
   fake_pages_count(&f->tree, FRAME + 96, PAGES_IN_ALL - 96 - 8, 20);
 }
 
-/* A page of the buffers may be drawn, and others are not: what was counted need
- * not be found by chance. */
-PAGED_TEST(pages_beside_shmem_are_counted) {
-  struct page_sample s;
-
-  put_beside_shmem(f);
-  s = sample(f, 100);
-  assert_true(s.has_census);
-  assert_int_equal(s.census[PAGE_ANON].pages, 32 + 16 + 8);
-  assert_int_equal(s.census[PAGE_ANON].exclusive, 32 + 8);
-  assert_int_equal(s.census[PAGE_FILE].pages, 16 + 24);
-  assert_int_equal(s.census[PAGE_FILE].exclusive, 16);
-  assert_tally(&s.kinds[PAGE_ANON], 16, 0, 8, 4);
-  assert_tally(&s.kinds[PAGE_FILE], 16, 0, 4, 1);
-  assert_in_range(s.shmem.pages, 70, 100);
-  assert_price(s.shmem.price, s.shmem.pages / 20.0);
-}
-
 /* A zero page looks like an anonymous one that is not exclusive. Half of them
  * are some: as many of those that are picked, within 4 standard deviations. */
 PAGED_TEST(zero_pages_are_left_out_as_picked_pages_show) {

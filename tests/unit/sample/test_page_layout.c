@@ -200,12 +200,6 @@ static void put_thin(const struct fixture *f, uint64_t from) {
     paged_put(&f->in, i, 1, i % 128 ? FAKE_ANON : FAKE_FILE, false);
 }
 
-FIXTURE_TEST(dense_layout_is_not_refined) {
-  put_thin(f, 0);
-  assert_int_equal(read_layout(f, MAPPED / 3), 0);
-  assert_int_equal(count_pages(f), MAPPED);
-}
-
 FIXTURE_TEST(sparse_layout_is_refined_to_present_pages) {
   put_thin(f, 5);
   paged_put(&f->in, 500, 40, FAKE_ANON, false);
@@ -239,31 +233,6 @@ FIXTURE_TEST(refining_pauses) {
   assert_string_equal(f->in.file, "pagemap");
 }
 
-/* Of many small mappings as of a large one, and between them nothing. */
-FIXTURE_TEST(many_mappings_are_refined) {
-  static const struct fake_range around[] = {
-      {START, START + 100 * PAGE, 0, 0},
-      {START + 100 * PAGE, START + 200 * PAGE, "rw-s", "/memfd:x"},
-      {START + 200 * PAGE, START + 300 * PAGE, "rw-p", "/anon_hugepage"},
-      {START + 300 * PAGE, START + 400 * PAGE, 0, 0},
-      {START + 5000 * PAGE, START + 6000 * PAGE, 0, 0},
-  };
-  bool is_shmem;
-
-  fake_pages_map(&f->in.tree, 10, around, LENGTH(around));
-  paged_put(&f->in, 90, 20, FAKE_FILE, false);
-  paged_put(&f->in, 190, 120, FAKE_ANON, false);
-  paged_put(&f->in, 395, 10, FAKE_ANON, false);
-  paged_put(&f->in, 5990, 20, FAKE_ANON, false);
-  assert_int_equal(read_layout(f, 50), 0);
-  assert_int_equal(count_pages(f), 10 + 10 + 10 + 10 + 5 + 10);
-  assert_ordered(f);
-  for (uint64_t i = 0; i < count_pages(f); i++) {
-    page_at(f, i, &is_shmem);
-    assert_int_equal(is_shmem, i >= 10 && i < 30);
-  }
-}
-
 /* Beyond the limit the rest is drawn from as it is. */
 FIXTURE_TEST(regions_are_limited) {
   enum { N = 140000 * 4 };
@@ -276,11 +245,4 @@ FIXTURE_TEST(regions_are_limited) {
   assert_int_equal(count_pages(f), 131072 + N - 131072 * 4);
   assert_true(has_page(f, START / PAGE + 2));
   assert_true(has_page(f, START / PAGE + N - 1));
-}
-
-FIXTURE_TEST(nothing_present_is_refined_to_nothing) {
-  map_one(f, 3000);
-  paged_put(&f->in, 0, 1, FAKE_SWAPPED, false);
-  assert_int_equal(read_layout(f, 1), 0);
-  assert_int_equal(count_pages(f), 0);
 }

@@ -80,16 +80,6 @@ PAGED_TEST(without_counts_only_exclusive_pages_have_a_price) {
 
 /* --- what is drawn --- */
 
-PAGED_TEST(holes_are_made_up_for) {
-  struct page_sample s;
-
-  for (uint64_t i = 0; i < PAGES_IN_ALL; i += 4)
-    paged_put(f, i, 2, FAKE_ANON | FAKE_EXCLUSIVE, true);
-  s = sample(f, 100);
-  assert_true(s.kinds[PAGE_ANON].pages >= 100);
-  assert_true(s.looked_at >= 150 && s.looked_at < 300);
-}
-
 PAGED_TEST(lookups_are_limited) {
   struct page_sample s;
 
@@ -105,17 +95,6 @@ PAGED_TEST(lookups_are_limited) {
   s = sample(f, 20);
   assert_int_equal(s.looked_at, 20 * PAGE_LOOKUPS_MOST);
   assert_int_equal(s.kinds[PAGE_ANON].pages, 0);
-}
-
-PAGED_TEST(nothing_mapped_is_an_empty_sample) {
-  struct page_sample s;
-
-  fake_pages_map(&f->tree, 10,
-                 &(struct fake_range){START, START + PAGE, "r--p", "[vvar]"},
-                 1);
-  paged_put(f, 0, 1, FAKE_ANON, true);
-  s = sample(f, 100);
-  assert_int_equal(s.looked_at, 0);
 }
 
 /* The offsets in pagemap have more than 32 bits. */
@@ -206,22 +185,6 @@ PAGED_TEST(layout_is_made_anew_where_memory_has_moved) {
   assert_ptr_not_equal(s.layout, layout);
   assert_true(s.layout_ns > 0);
   assert_in_range(s.kinds[PAGE_FILE].pages, 30, 70);
-  page_layout_drop(s.layout);
-  page_layout_drop(layout);
-}
-
-/* A quarter of the pages is where the layout has none. */
-PAGED_TEST(pages_beside_the_layout_are_counted) {
-  struct page_request request = {.pages_wanted = 100, .seed = 1};
-  struct page_layout *layout = lay_out(f);
-  struct page_sample s;
-
-  request.layout = layout;
-  fake_pages_put(&f->tree, 10, 2 * FIRST, PAGES_IN_ALL / 3, FAKE_FILE, FRAME);
-  paged_resize(f, PAGES_IN_ALL + PAGES_IN_ALL / 3);
-  s = sample_with(f, &request);
-  assert_ptr_equal(s.layout, layout);
-  assert_true(s.unseen > 0.249 && s.unseen < 0.251);
   page_layout_drop(s.layout);
   page_layout_drop(layout);
 }

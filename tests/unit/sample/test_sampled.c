@@ -106,17 +106,6 @@ TEST(errors_hold_for_99_of_100_samples) {
   assert_true(uss >= 985);
 }
 
-TEST(more_pages_make_the_error_smaller) {
-  struct sampled few, many;
-
-  draw_begin(7);
-  few = sample(&ANON, &FILES, 500);
-  many = sample(&ANON, &FILES, 2000);
-  assert_true(sampled_pss_error(&few.error) < 0.03 * 5 * GIB);
-  assert_true(sampled_pss_error(&many.error) <
-              0.6 * sampled_pss_error(&few.error));
-}
-
 /* All alike: some of 500 may differ all the same. */
 TEST(pages_that_agree_leave_an_error) {
   struct page_sums alike = {
@@ -352,21 +341,6 @@ static struct sampled doubt(const struct memory *anon,
 static void assert_held(const struct sampled *s, double pss, double uss) {
   assert_near(s->pss_anon + s->pss_files, pss, sampled_pss_error(&s->error));
   assert_near(s->uss, uss, sampled_uss_error(&s->error));
-}
-
-/* A tenth could not be drawn, and nobody else has it. */
-TEST(memory_that_cannot_be_drawn_is_in_doubt) {
-  const struct memory anon = {ANON.bytes + GIB, ANON.part, ANON.sharers};
-  struct sampled s, certain;
-
-  draw_begin(7);
-  certain = sample(&anon, &FILES, 2000);
-  draw_begin(7);
-  s = doubt(&anon, &FILES, GIB);
-  assert_held(&s, truth_pss() + GIB, true_uss(&ANON) + true_uss(&FILES) + GIB);
-  assert_true(sampled_pss_error(&s.error) <
-              sampled_pss_error(&certain.error) + GIB);
-  assert_true(sampled_pss_common(&s.error) > GIB / 2);
 }
 
 /* What was drawn is half of all; but new buffers differ from the others much
