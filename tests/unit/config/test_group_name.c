@@ -74,21 +74,6 @@ TEST(the_name_of_the_host_is_none) {
   }
 }
 
-TEST(pieces_make_the_same_name_as_the_whole) {
-  static const char whole[] = "/pool-\x01www.service";
-  struct group_name one, pieces;
-
-  assert_true(make(TEXT(whole), &one));
-  for (size_t cut = 0; cut < sizeof(whole); cut++) {
-    pieces = (struct group_name){.len = 0};
-    add(&pieces, whole, cut);
-    add(&pieces, whole + cut, sizeof(whole) - 1 - cut);
-    assert_true(group_name_finish(&pieces));
-    assert_string_equal(pieces.text, one.text);
-    assert_true(pieces.hash == one.hash);
-  }
-}
-
 static bool is_cut(const struct group_name *n) {
   size_t digits = strspn(n->text + 111, "0123456789abcdef");
 
@@ -111,17 +96,6 @@ TEST(a_name_of_more_than_127_bytes_is_cut_visibly) {
     snprintf(hash, sizeof(hash), "~%016jx", (uintmax_t)n.hash);
     assert_string_equal(n.text + 110, hash);
   }
-}
-
-TEST(the_length_that_counts_is_that_of_the_clean_name) {
-  char text[32];
-  struct group_name n;
-
-  memset(text, '\n', sizeof(text));
-  assert_true(make(text, 31, &n));
-  assert_int_equal(strlen(n.text), 124);
-  assert_true(make(text, 32, &n));
-  assert_true(is_cut(&n));
 }
 
 /* Graphs are kept under the cut name for years, so it must not move: FNV-1a,

@@ -119,52 +119,6 @@ TEST(first_15_bytes_of_a_name_tell) {
   check_could_match(other, LENGTH(other), &g, false);
 }
 
-TEST(name_tells_nothing_of_a_process_that_may_be_renamed) {
-  static const struct block program = {"another name", "g",
-                                       "Executable /usr/bin/python"};
-  static const struct block of_root = {"user", "g",
-                                       "Executable /usr/bin/python; User root"};
-  struct glimpse g = hidden;
-
-  g.may_be_renamed = true;
-  check_could_match(&program, 1, &g, true);
-  check_could_match(&of_root, 1, &g, false);
-  g.may_be_renamed = false;
-  g.id.value[ATTRIBUTE_COMM] = NULL;
-  check_could_match(&program, 1, &g, true);
-}
-
-static void check_matches(const struct block *blocks, size_t n, bool want) {
-  for (size_t i = 0; i < n; i++) {
-    struct rule r = make(&blocks[i]);
-    struct captures c;
-
-    if (rule_match(&r, &postgres, 1, &c) != want)
-      fail_msg("%s: %smatch", blocks[i].name, want ? "no " : "");
-    rule_done(&r);
-  }
-}
-
-TEST(every_attribute_must_match_by_one_of_its_selectors) {
-  static const struct block match[] = {
-      {"one", "g", "Comm postgres"},
-      {"ignore", NULL, "Comm postgres"},
-      {"two attributes", "g", "Comm postgres; User postgres"},
-      {"first of two", "g", "Comm postgres; Comm mysqld"},
-      {"glob or regex", "g", "Comm mysqld; CommMatch ^post"},
-      {"user by number", "g", "User 109; Slice system.slice"},
-  };
-  static const struct block no_match[] = {
-      {"other value", "g", "Comm mysqld"},
-      {"unknown attribute", "g", "Comm postgres; Container *"},
-      {"no PID file", "g",
-       "Comm postgres; PidFile /nonexistent/smaps-test.pid"},
-  };
-
-  check_matches(match, LENGTH(match), true);
-  check_matches(no_match, LENGTH(no_match), false);
-}
-
 TEST(a_pid_file_is_an_attribute_of_its_own) {
   static const struct block b = {
       "", "g", "PidFile /a.pid; Comm postgres; PidFile /b.pid"};
@@ -290,15 +244,6 @@ TEST(attributes_are_those_of_selectors_and_name) {
       fail_msg("%s: %#x", cases[i].block.name, rule_attributes(&r));
     rule_done(&r);
   }
-}
-
-TEST(pid_file_with_children_goes_by_the_control_group) {
-  static const struct block block = {"", "g", "PidFile /x; Comm y"};
-  struct rule r = make(&block);
-
-  r.takes_children = true;
-  assert_int_equal(rule_attributes(&r), BIT(COMM) | BIT(CGROUP));
-  rule_done(&r);
 }
 
 TEST(fixed_names_are_compared_as_they_come_out) {

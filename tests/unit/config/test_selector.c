@@ -319,16 +319,3 @@ TEST(captures_are_those_of_the_match) {
   assert_int_equal(c.match[9].rm_so, 8);
   selector_done(&eleven);
 }
-
-/* The watch says it, and not the path. */
-TEST(a_pid_file_selects_whom_it_names) {
-  static const struct attributes nobody;
-  struct selector s = make("PidFile", "/run/10");
-
-  assert_false(selector_match(&s, &nobody, 0, NULL));
-  assert_false(selector_match(&s, &nobody, 10, NULL));
-  s.pid = 10;
-  assert_true(selector_match(&s, &nobody, 10, NULL));
-  assert_false(selector_match(&s, &nobody, 11, NULL));
-  selector_done(&s);
-}

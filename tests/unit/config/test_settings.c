@@ -243,17 +243,6 @@ SETTINGS_TEST(a_second_other_is_refused_and_leaves_the_first) {
   assert_true(is_called(&s->other, "first"));
 }
 
-SETTINGS_TEST(attributes_are_those_of_all_rules) {
-  add(s, "%{user}");
-  add(s, NULL);
-  add(s, "%{container}");
-  assert_int_equal(settings_attributes(s),
-                   BIT(COMM) | BIT(USER) | BIT(CONTAINER));
-  assert_false(settings_has_children_rules(s));
-  s->rules[0].takes_children = true;
-  assert_true(settings_has_children_rules(s));
-}
-
 #define TREE_TEST(name)                                                        \
   TEST_WITH(name, proctree_setup, proctree_teardown, struct proctree *tree)
 

@@ -277,16 +277,6 @@ TEST(a_text_that_is_no_smaps_is_refused) {
       fail_msg("%s: taken", cases[i].name);
 }
 
-TABLE_TEST(after_a_mistake_the_rest_is_parsed_and_dropped) {
-  struct rollup sum;
-
-  feed_whole(t, TEXT("?\n"));
-  assert_int_equal(mapping_table_feed(t, TEXT(MAPPING("/a", 4) "Sw")),
-                   sizeof(MAPPING("/a", 4)) - 1);
-  assert_int_equal(t->n, 0);
-  assert_int_equal(finish(t, &sum), -EBADMSG);
-}
-
 /* The next piece of memory is lacking. */
 static bool is_scarce;
 

@@ -92,32 +92,6 @@ TEST(keys_that_a_kernel_lacks_are_told) {
   assert_int_equal(m.known, MEMINFO_PERCPU);
 }
 
-TEST(keys_are_found_anywhere) {
-  static const struct {
-    const char *name, *text;
-    size_t len;
-    uint64_t total_kb, available_kb;
-  } cases[] = {
-      {"other order", TEXT("MemAvailable: 3 kB\nMemTotal: 5 kB\n"), 5, 3},
-      {"unknown without number", TEXT("Foo: bar\nMemTotal: 5 kB\n"), 5, 0},
-      {"empty line", TEXT("\nMemTotal: 5 kB\n"), 5, 0},
-      {"near-miss keys",
-       TEXT("MemTotalx: 1 kB\nMemTotal : 2 kB\nmemtotal: 3 kB\n"
-            " MemTotal: 4 kB\nxMemAvailable: 6 kB\nMemTotal: 5 kB\n"),
-       5, 0},
-      {"unknown last line cut short", TEXT("MemTotal: 5 kB\nMemFr"), 5, 0},
-  };
-  struct meminfo_sample m;
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    if (parse(cases[i].text, cases[i].len, &m) != 0)
-      fail_msg("%s: rejected", cases[i].name);
-    if (m.mem_total_bytes != cases[i].total_kb * KIB ||
-        m.mem_available_bytes != cases[i].available_kb * KIB)
-      fail_msg("%s: wrong value", cases[i].name);
-  }
-}
-
 TEST(malformed_text_is_rejected) {
   static const struct text_case cases[] = {
       {"empty", TEXT("")},

@@ -127,30 +127,6 @@ FIXTURE_TEST(list_is_sorted_and_has_processes_only) {
     assert_int_equal(entries[i].pid, pids[i]);
 }
 
-FIXTURE_TEST(inode_of_the_list_is_that_of_the_directory) {
-  const struct procfs_entry *entries;
-  struct stat st;
-  size_t n;
-
-  assert_int_equal(procfs_list(f->procfs, &entries, &n), 0);
-  assert_int_equal(fstat(f->fd, &st), 0);
-  assert_int_equal(entries[0].ino, st.st_ino);
-}
-
-FIXTURE_TEST(tree_that_empties_is_an_error_and_may_come_back) {
-  const struct procfs_entry *entries;
-  size_t n;
-
-  proctree_end(&f->tree, 10);
-  assert_int_equal(procfs_list(f->procfs, &entries, &n), -ENOTTY);
-  proctree_remove(&f->tree);
-  assert_int_equal(procfs_list(f->procfs, &entries, &n), -ENOENT);
-  assert_int_equal(mkdir(f->tree.root, 0755), 0);
-  proctree_write(&f->tree, "11/stat", "x", 1);
-  assert_int_equal(procfs_list(f->procfs, &entries, &n), 0);
-  assert_int_equal(entries[0].pid, 11);
-}
-
 FIXTURE_TEST(files_are_read_whole_up_to_the_cap) {
   static const size_t sizes[] = {1,     100,   16383,  16384,
                                  16385, 32768, 600000, PROCFS_FILE_MAX - 2};

@@ -132,16 +132,3 @@ TEST(lines_come_without_their_newline) {
   assert_true(cursor_is_done(&s));
   free(text);
 }
-
-TEST(a_newline_at_the_end_begins_no_line) {
-  char *text = fixture_copy("a\n", 2);
-  struct cursor s = cursor_begin(text, 2);
-  struct span line;
-
-  assert_true(parse_line(&s, &line));
-  fixture_taint(&line, sizeof(line));
-  assert_false(parse_line(&s, &line));
-  fixture_assert_untouched(&line, sizeof(line));
-  assert_ptr_equal(s.at, text + 2);
-  free(text);
-}

@@ -95,12 +95,6 @@ TEST(any_difference_is_a_change) {
   }
 }
 
-STORED_TEST(another_uid_is_a_change) {
-  set(id, nginx, 33);
-  assert_true(set(id, nginx, 34));
-  assert_int_equal(id->uid, 34);
-}
-
 /* In either order: ASan sees neither a leak nor a double free. */
 TEST(shared_values_stay_until_both_are_done) {
   for (int i = 0; i < 2; i++) {

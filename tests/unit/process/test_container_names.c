@@ -121,17 +121,6 @@ NAMES_TEST(docker_names_are_below_the_data_root_of_daemon_json) {
   expect(f, "/docker/" ID, "elsewhere");
 }
 
-NAMES_TEST(daemon_json_may_be_a_link) {
-  char path[256];
-
-  put(f, "etc/docker/real.json", "{\"data-root\": \"/data/docker\"}");
-  snprintf(path, sizeof(path), "%s/etc/docker/daemon.json", f->tree.root);
-  assert_int_equal(symlink("real.json", path), 0);
-  put(f, "data/docker/containers/" ID "/config.v2.json",
-      "{\"Name\": \"/elsewhere\"}");
-  expect(f, "/docker/" ID, "elsewhere");
-}
-
 NAMES_TEST(daemon_json_without_a_data_root_leaves_the_default) {
   put(f, "etc/docker/daemon.json", "{\"debug\": true}");
   put_docker(f, "web");
@@ -186,15 +175,6 @@ NAMES_TEST(names_that_are_known_stay_when_the_container_ends) {
   proctree_unlink(&f->tree, LINKS "web-0_prod_nginx-" ID ".log");
   f->now_ns++;
   expect(f, POD, "prod/web-0/nginx");
-}
-
-NAMES_TEST(a_name_is_read_again_when_its_file_has_changed) {
-  put_docker(f, "web");
-  expect(f, SCOPE, "web");
-  put_docker(f, "renamed");
-  expect(f, SCOPE, "web"); /* not even looked at */
-  f->now_ns++;
-  expect(f, SCOPE, "renamed");
 }
 
 /* The file of another inode, and of the same time, is another. */

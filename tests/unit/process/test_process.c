@@ -235,21 +235,3 @@ TEST(a_parent_is_in_the_table_and_no_younger) {
     finish(&t);
   }
 }
-
-/* Not even one that starts at 0, as the first process does, and as all do
- * before they are looked at. */
-TEST(a_parent_that_comes_later_is_no_parent) {
-  static const struct procfs_entry entries[] = {{1, 1}, {10, 2}, {20, 3}};
-  struct process_table t = {.n = 0};
-  struct process *child;
-  struct gone gone;
-
-  update(&t, entries + 2, 1, &gone);
-  child = t.processes[0];
-  child->starttime_ticks = 500;
-  child->parent_pid = 10;
-  process_table_link(&t, child);
-  update(&t, entries, 3, &gone);
-  assert_null(process_table_parent(&t, child));
-  finish(&t);
-}
