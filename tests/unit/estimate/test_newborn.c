@@ -45,14 +45,6 @@ TEST(pages_that_came_with_fewer_faults_are_no_copies) {
   assert_int_equal(track_faulted_bytes(&e, &at), 4096);
 }
 
-FAMILY_TEST(growth_of_a_child_is_its_own) {
-  start_parent(f);
-  memory_fork(&f->world, 0, 1, 0);
-  memory_grow(&f->world, 1, 20 * MIB_PAGES);
-  pass(f, 1);
-  expect_within(f, 1100, 1100);
-}
-
 FAMILY_TEST(after_its_end_all_is_the_parents_again) {
   start_parent(f);
   for (int i = 0; i < 50; i++) {
@@ -65,31 +57,11 @@ FAMILY_TEST(after_its_end_all_is_the_parents_again) {
   }
 }
 
-/* Each interval finds another child than the one before. */
-FAMILY_TEST(child_after_child_adds_up_to_one) {
-  start_parent(f);
-  for (int i = 0; i < 50; i++) {
-    memory_exit(&f->world, 1);
-    memory_exit(&f->world, 2);
-    memory_fork(&f->world, 0, i % 2 ? 1 : 2, 100);
-    pass(f, 10);
-    expect_within(f, 1100, 1300);
-  }
-}
-
 FAMILY_TEST(the_parent_is_corrected_when_only_the_child_is_read) {
   start_parent(f);
   memory_fork(&f->world, 0, 1, 100);
   pass(f, 1);
   read_one(f, 1);
-  expect_within(f, 1100, 1100);
-}
-
-FAMILY_TEST(the_child_is_corrected_when_only_the_parent_is_read) {
-  start_parent(f);
-  memory_fork(&f->world, 0, 1, 100);
-  pass(f, 1);
-  read_one(f, 0);
   expect_within(f, 1100, 1100);
 }
 
@@ -124,32 +96,6 @@ FAMILY_TEST(memory_in_swap_is_divided) {
 }
 
 /* --- more --- */
-
-FAMILY_TEST(many_children_at_once_divide_what_they_have) {
-  start_parent(f);
-  for (unsigned child = 1; child <= 8; child++)
-    memory_fork(&f->world, 0, child, 0);
-  pass(f, 1);
-  /* Each has had a hundred faults, which can have been copies; and the kernel
-   * rounds the Pss of each of the nine down. */
-  expect_within(f, 8 * 400 + 9, 9 * 400);
-}
-
-FAMILY_TEST(children_of_two_parents_inherit_each_from_their_own) {
-  start_parent(f);
-  memory_swap_out(&f->world, 0, 10 * MIB_PAGES, 0);
-  memory_start(&f->world, 8);
-  memory_grow(&f->world, 8, MIB_PAGES);
-  pass(f, 1);
-  read_one(f, 8);
-  for (unsigned i = 1; i <= 4; i++) {
-    memory_fork(&f->world, 0, i, 0);
-    memory_fork(&f->world, 8, 8 + i, 0);
-  }
-  pass(f, 1);
-  expect_within(f, 8 * 450, 9 * 450);
-  assert_near(estimated(f).swap, truth(f).swap, 100, "swap");
-}
 
 /* The next child alone shares with the parent the memory that this has got
  * since it forked last. */
@@ -276,14 +222,6 @@ static void pass_without(struct family *f, unsigned slot) {
   f->hidden = 0;
 }
 
-FAMILY_TEST(a_child_that_is_seen_late_is_a_newborn_still) {
-  start_parent(f);
-  memory_fork(&f->world, 0, 1, 0);
-  pass_without(f, 1);
-  pass(f, 1);
-  expect_within(f, 1100, 1100);
-}
-
 FAMILY_TEST(a_parent_that_is_seen_late_is_corrected_then) {
   start_parent(f);
   memory_fork(&f->world, 0, 1, 0);
@@ -366,25 +304,6 @@ FAMILY_TEST(an_error_is_no_larger_than_a_value_can_be_wrong) {
   assert_true(doubt_bytes(parent.error.uss) <= 41 * MIB);
 }
 
-/* Of the faults of an idle child few are copies, and few are faults at all. */
-FAMILY_TEST(idle_children_tell_little_of_what_others_copy) {
-  struct estimate child;
-
-  start_parent(f);
-  for (int i = 0; i < 20; i++) {
-    memory_fork(&f->world, 0, 1, 0);
-    memory_write(&f->world, 1, i % 2 ? 0 : 16 * MIB_PAGES, 0);
-    pass(f, 1);
-    read_one(f, 1);
-    memory_exit(&f->world, 1);
-  }
-  memory_fork(&f->world, 0, 1, 0);
-  memory_write(&f->world, 1, 8 * MIB_PAGES, 0);
-  pass(f, 1);
-  estimator_predict(&f->cycle, &f->processes[1]->member->track, &child);
-  assert_near((double)rollup_uss(&child.rollup) / 1024, 8 * 1024, 1024, "USS");
-}
-
 /* An allocator gives memory back and touches it again, in each interval, beside
  * all that a worker shares with the others. */
 FAMILY_TEST(faults_that_copy_nothing_are_known_from_readings) {
@@ -402,66 +321,6 @@ FAMILY_TEST(faults_that_copy_nothing_are_known_from_readings) {
       expect_within(f, 0.05 * truth(f).pss, 0.05 * truth(f).pss);
     read_one(f, i % 5);
   }
-}
-
-/* A worker that writes at last, after many faults that have copied nothing. */
-FAMILY_TEST(faults_that_copy_after_all_are_known_from_readings) {
-  struct estimate writer;
-
-  start_parent(f);
-  memory_fork(&f->world, 0, 1, 0);
-  pass(f, 1);
-  read_one(f, 0);
-  read_one(f, 1);
-  for (unsigned i = 0; i < 60; i++) {
-    f->world.processes[1].minor_faults += 2 * MIB_PAGES;
-    pass(f, 1);
-    read_one(f, 1);
-  }
-  for (unsigned i = 0; i < 12; i++) {
-    memory_write(&f->world, 1, 2 * MIB_PAGES, (uint16_t)(i * 3276));
-    pass(f, 1);
-    estimator_predict(&f->cycle, &f->processes[1]->member->track, &writer);
-    if (i > 8)
-      assert_near((double)rollup_uss(&writer.rollup),
-                  (double)rollup_uss(&f->views[1].rollup), 1 << 20, "USS");
-    read_one(f, 1);
-  }
-}
-
-/* Half of the faults of each of them copy, and all are read in one cycle. */
-FAMILY_TEST(readings_of_one_cycle_tell_the_same_of_faults) {
-  static const unsigned workers = 12;
-
-  start_parent(f);
-  for (unsigned slot = 1; slot < workers; slot++)
-    memory_fork(&f->world, 0, slot, 0);
-  pass(f, 1);
-  for (unsigned slot = 0; slot < workers; slot++)
-    read_one(f, slot);
-  for (unsigned slot = 1; slot < workers; slot++) {
-    memory_write(&f->world, slot, 4 * MIB_PAGES, 0);
-    f->world.processes[slot].minor_faults += 4 * MIB_PAGES;
-  }
-  pass(f, 1);
-  for (unsigned slot = 1; slot < workers; slot++)
-    read_one(f, slot);
-  assert_near(f->processes[0]->member->track.family->cow_breaks, 0.5, 0.1,
-              "the part");
-}
-
-/* It is read when its child has gone, and all is its own again. */
-FAMILY_TEST(a_parent_that_was_wrong_is_doubted) {
-  learn_from_children(f);
-  memory_fork(&f->world, 0, 1, 0);
-  pass(f, 1);
-  memory_exit(&f->world, 1);
-  memory_view_all(&f->world, f->views);
-  read_one(f, 0);
-  pass(f, 1);
-  memory_fork(&f->world, 0, 1, 0);
-  pass(f, 1);
-  assert_true(published_kb(f, 0) > 20000);
 }
 
 /* --- what comes while the kernel walks --- */
