@@ -114,8 +114,13 @@ NAMES_TEST(a_container_without_id_has_its_own_name) {
   assert_int_equal(f->cache.n, 0);
 }
 
+/* Which may be a link. */
 NAMES_TEST(docker_names_are_below_the_data_root_of_daemon_json) {
-  put(f, "etc/docker/daemon.json", "{\"data-root\": \"/data/docker\"}");
+  char path[256];
+
+  put(f, "etc/docker/real.json", "{\"data-root\": \"/data/docker\"}");
+  snprintf(path, sizeof(path), "%s/etc/docker/daemon.json", f->tree.root);
+  assert_int_equal(symlink("real.json", path), 0);
   put(f, "data/docker/containers/" ID "/config.v2.json",
       "{\"Name\": \"/elsewhere\"}");
   expect(f, "/docker/" ID, "elsewhere");
