@@ -14,18 +14,22 @@ struct last_known *last_known_find(const struct last_known_table *t,
   return l;
 }
 
-/* Goes on from *at, where the name before was found or added. */
-static struct last_known *find_or_add(struct last_known ***at,
-                                      const char *name) {
-  struct last_known *l;
+/* The place of the name in the list, at or behind `at`. */
+static struct last_known **place_of(struct last_known **at, const char *name) {
+  while (*at && strcmp((*at)->name, name) < 0)
+    at = &(*at)->next;
+  return at;
+}
 
-  while ((l = **at) && strcmp(l->name, name) < 0)
-    *at = &l->next;
+static struct last_known *get_or_add(struct last_known **place,
+                                     const char *name) {
+  struct last_known *l = *place;
+
   if ((l && strcmp(l->name, name) == 0) || !(l = calloc(1, sizeof(*l))))
     return l;
   memcpy(l->name, name, sizeof(l->name));
-  l->next = **at;
-  **at = l;
+  l->next = *place;
+  *place = l;
   return l;
 }
 
@@ -163,13 +167,13 @@ static void note_state(struct last_known *l, const struct group *g,
 }
 
 /* A group without members points to no state: its own may be forgotten. */
-static void note_group(struct last_known ***at, struct group *g,
+static void note_group(struct last_known **place, struct group *g,
                        const struct scene *s) {
   if (g->usage.processes == 0) {
     g->last = NULL;
     return;
   }
-  if (!g->last && !(g->last = find_or_add(at, g->name)))
+  if (!g->last && !(g->last = get_or_add(place, g->name)))
     return;
   if (is_before_due(g->last, s))
     forget_before(g->last);
@@ -284,10 +288,12 @@ const struct last_state *last_known_ended(const struct last_known *l,
 }
 
 void last_known_note(struct last_known_table *t, const struct scene *s) {
-  struct last_known **at = &t->first;
+  struct last_known **place = &t->first;
 
-  for (size_t i = 0; i < s->groups->n; i++)
-    note_group(&at, s->groups->groups[i], s);
+  for (size_t i = 0; i < s->groups->n; i++) {
+    place = place_of(place, s->groups->groups[i]->name);
+    note_group(place, s->groups->groups[i], s);
+  }
   note_members(s);
   forget_ended(t, s->cycle->now_ns);
 }
