@@ -11,9 +11,12 @@ from experiment import Experiment, Holder, is_active, wait_for
 from kernel import MIB
 from systemd import IS_V1, memory_directory, read_keyed
 
-# The log of a notification is that of another plugin than syslog.
+# The log of a notification is that of another plugin than syslog. A machine
+# that is emulated can stand still for longer than the two intervals after which
+# collectd forgets a value with its alarm, and would raise it once more.
 LOG = Path("/dev/shm/collectd-vm.log")
 LOGFILE = f"""\
+Timeout 20
 LoadPlugin logfile
 <Plugin logfile>
   File "{LOG}"
