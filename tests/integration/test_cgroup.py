@@ -221,17 +221,12 @@ class KeptFiles(CgroupTest):
         )
         for mib in (1, 2, 3):
             self.await_value(
-                collectd,
-                "web",
-                "memory-cgroup",
+                collectd, "web", "memory-cgroup",
                 lambda v, mib=mib: v and v[0] == mib * MIB,
-            )
+            )  # fmt: skip
+            enter = ("nsenter", "-m", "-t", f"{collectd.process.pid}")
             subprocess.run(
-                [
-                    *("nsenter", "-m", "-t", f"{collectd.process.pid}"),
-                    *("sh", "-c", write % ((mib + 1) * MIB)),
-                ],
-                check=True,
+                [*enter, "sh", "-c", write % ((mib + 1) * MIB)], check=True
             )
         self.assertEqual(self.kept(collectd), [])
 
