@@ -82,9 +82,6 @@ int procfs_open_outside(struct procfs *p, const char *path, int *ret_fd);
 int procfs_list_threads(struct procfs *p, int process_fd, uint32_t *tids,
                         size_t max, size_t *ret_n);
 
-/* The inode number of an open process directory, as in procfs_entry. */
-int procfs_inode(int process_fd, uint64_t *ret);
-
 /*
  * Reads a whole file with one read(2), because only a single read is
  * consistent. dir_fd may be PROCFS_ROOT. The text belongs to p, ends in a NUL

@@ -4,6 +4,7 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -89,14 +90,14 @@ static void read_kills(const struct place *place, struct memory_cgroup *m) {
   const char *name = place->is_v1 ? "memory.oom_control" : "memory.events";
   size_t above = length_above(place->path, strlen(place->path));
   struct span text;
-  uint64_t ino;
+  struct stat st;
   int fd;
 
-  if (!m->is_gone && procfs_inode(place->fd, &ino) == 0 &&
+  if (!m->is_gone && fstat(place->fd, &st) == 0 &&
       read_number(place->procfs, place->fd, name, "oom_kill", &text,
                   &m->kills)) {
     m->has_kills = true;
-    m->ino = ino;
+    m->ino = st.st_ino;
     m->memory.known |= CGROUP_HAS_KILLS;
   }
   /* In version 1 the parent does not count kills in its children. */

@@ -331,15 +331,6 @@ int procfs_list_threads(struct procfs *p, int process_fd, uint32_t *tids,
   return 0;
 }
 
-int procfs_inode(int process_fd, uint64_t *ret) {
-  struct stat st;
-
-  if (fstat(process_fd, &st) < 0)
-    return procfs_outcome_of(errno);
-  *ret = st.st_ino;
-  return 0;
-}
-
 static ssize_t read_retry(int fd, char *buffer, size_t size) {
   ssize_t n;
 
