@@ -71,15 +71,20 @@ WORLD_TEST(kill_in_the_first_interval_counts) {
   run_and_see(w, "c.service", 0);
 }
 
-WORLD_TEST(kills_outlive_a_restart) {
+/* Has one kill, and then no member for a cycle. */
+static void kill_and_end_web(struct world *w) {
   start_web(w);
   kill_web(w, 0);
   world_run(w, 10);
   kill_web(w, 1);
   run_and_see(w, "web.service", 1);
-  /* No member for a cycle; then a new control group, with counts from 0. */
   end_web(w);
   world_run(w, 10);
+}
+
+WORLD_TEST(kills_outlive_a_restart) {
+  kill_and_end_web(w);
+  /* Then a new control group, with counts from 0. */
   assert_null(world_find(w, "web.service"));
   restart_web(w);
   run_and_see(w, "web.service", 1);
@@ -90,13 +95,7 @@ WORLD_TEST(kills_outlive_a_restart) {
 
 /* Nothing was read of the new life, and another was killed meanwhile. */
 WORLD_TEST(service_that_is_gone_at_once_brings_no_old_kill) {
-  start_web(w);
-  kill_web(w, 0);
-  world_run(w, 10);
-  kill_web(w, 1);
-  run_and_see(w, "web.service", 1);
-  end_web(w);
-  world_run(w, 10);
+  kill_and_end_web(w);
   cgroup_join(w, 11, "web", WEB);
   kill_on_host(w, 2);
   run_and_see(w, "web.service", 1);
