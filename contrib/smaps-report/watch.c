@@ -36,9 +36,9 @@ struct session {
   bool wants_close_up; /* of the process whose mappings are shown */
   bool is_over;
   pthread_t thread;
-  /* Of a socket: a byte from the first asks the thread for a sample, one back
-   * says that it was made. Between them the screen is busy, and what follows is
-   * the thread's. */
+  /* The ends of a socket: a byte from the first asks the thread for a sample,
+   * one back says that it was made. Between them the screen is busy, and what
+   * follows is the thread's. */
   int ends[2];
   struct probe *probe;
   uint64_t pid; /* of a close-up; UNKNOWN: a refresh */

@@ -37,7 +37,7 @@ enum cgroup_hierarchy {
 void memory_cgroup_usage_path(enum cgroup_hierarchy hierarchy, const char *path,
                               char *ret, size_t size);
 
-/* What is known of a group. A reading replaces what it has read. */
+/* A group as it is known. A reading replaces the values that it has read. */
 struct memory_cgroup {
   uint32_t pid; /* of a member, to find the hierarchy by */
   unsigned wants;

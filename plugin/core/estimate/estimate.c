@@ -327,8 +327,8 @@ static double returned_error(const struct baseline *b, const struct change *c) {
   return (double)c->returned * part;
 }
 
-/* What relatives got back from swap is theirs alone, or is what this process
- * has: then it pays only its part of that. */
+/* Memory that relatives got back from swap is theirs alone, or is shared with
+ * this process: then it pays only its part of that. */
 static double returned_to_relatives(const struct baseline *b,
                                     const struct change *c) {
   double most = anonymous_most(b, c);

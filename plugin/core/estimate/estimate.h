@@ -42,8 +42,8 @@ struct change {
 void estimate_rollup(const struct baseline *b, const struct change *c,
                      struct rollup *ret);
 
-/* What the error of that can come from, in bytes by cause: a bound where there
- * is one. audit.h knows what part of it is to be expected. */
+/* Finds how wrong each cause can make the estimate, in bytes: a bound where
+ * there is one. audit.h knows what part of it is to be expected. */
 void exposure_of(const struct baseline *b, const struct change *c,
                  struct exposure *ret);
 

@@ -9,7 +9,7 @@
 
 #define MOVED_PART 16
 #define MOVED_LEAST_PAGES 64
-/* Of a page in its table, on all 64-bit processors. */
+/* The entry of a page in its table has as many on all 64-bit processors. */
 #define ENTRY_BYTES 8
 
 void member_end_sampling(struct member *m) {

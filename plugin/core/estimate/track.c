@@ -113,7 +113,7 @@ static double seconds_of(const struct cycle *cycle, const struct track *t) {
   return (double)(cycle->now_ns - t->baseline.at_ns) / 1e9;
 }
 
-/* Of strangers, of which there are 0, unsure_bytes has the error. */
+/* unsure_bytes has the error of strangers, who are 0 in both numbers. */
 static double moved_part(uint32_t before, uint32_t now) {
   uint32_t most = before > now ? before : now;
   uint32_t moved = before > now ? before - now : now - before;

@@ -1,5 +1,5 @@
 /*
- * What the estimator keeps of a process from cycle to cycle (estimator.h).
+ * The estimator keeps this of a process from cycle to cycle (estimator.h).
  *
  * Fork families: processes that run the program that a common ancestor had
  * loaded, and so share its memory by copy on write. A process that calls exec
