@@ -11,79 +11,22 @@
  */
 #define GROUP_ERROR_TOLERATED 0.005
 
-/* --- what the host has left for guesses --- */
-
-void guess_begin(struct guess_limit *l, const struct meminfo_sample *meminfo) {
-  *l = (struct guess_limit){.is_known = false};
-  if (!meminfo || !meminfo->anon_pages_bytes || !meminfo->mapped_bytes)
-    return;
-  l->is_known = true;
-  l->host_anon = (double)meminfo->anon_pages_bytes;
-  l->host_mapped = (double)meminfo->mapped_bytes;
-}
-
-static double anon_of(const struct rollup *r) {
-  return (double)r->bytes[ROLLUP_PSS_ANON];
-}
-
-static double mapped_of(const struct rollup *r) {
-  return fmax((double)r->bytes[ROLLUP_PSS] - anon_of(r), 0);
-}
-
-void guess_measured(struct guess_limit *l, const struct rollup *r,
-                    struct doubt pss_error) {
-  l->is_known = l->is_known && rollup_has(r, ROLLUP_PSS_ANON);
-  l->measured_anon += anon_of(r);
-  l->measured_mapped += mapped_of(r);
-  doubt_add(&l->measured_doubt, pss_error);
-}
-
-void guess_made(struct guess_limit *l, const struct rollup *guess) {
-  l->guessed_anon += anon_of(guess);
-  l->guessed_mapped += mapped_of(guess);
-}
-
-static double left(double host, double measured) {
-  return fmax(host - measured, 0);
-}
-
-static double factor(double guessed, double left) {
-  return guessed > left ? left / guessed : 1;
-}
+/* --- estimates --- */
 
 static void scale(struct rollup *r, enum rollup_field f, double by) {
   r->bytes[f] = amount_from((double)r->bytes[f] * by);
 }
 
-void guess_limit(const struct guess_limit *l, struct rollup *guess) {
-  double anon = factor(l->guessed_anon, left(l->host_anon, l->measured_anon));
-  double mapped =
-      factor(l->guessed_mapped, left(l->host_mapped, l->measured_mapped));
-  double pss = anon_of(guess) * anon + mapped_of(guess) * mapped;
-
-  if (!l->is_known || (anon >= 1 && mapped >= 1))
+/* Lessens Pss and uss to that part of them. Rss stays. */
+static void lessen(struct rollup *r, double part) {
+  if (part >= 1)
     return;
-  guess->bytes[ROLLUP_PSS] = amount_from(pss);
-  scale(guess, ROLLUP_PSS_ANON, anon);
-  scale(guess, ROLLUP_PRIVATE_DIRTY, anon);
-  scale(guess, ROLLUP_PRIVATE_CLEAN, mapped);
-  estimate_settle(guess);
+  scale(r, ROLLUP_PSS, part);
+  scale(r, ROLLUP_PSS_ANON, part);
+  scale(r, ROLLUP_PRIVATE_DIRTY, part);
+  scale(r, ROLLUP_PRIVATE_CLEAN, part);
+  estimate_settle(r);
 }
-
-double guess_beyond(const struct guess_limit *l, const struct doubt_sum *own) {
-  double host = l->host_anon + l->host_mapped;
-  struct doubt_sum others = {
-      .common = fmax(l->measured_doubt.common - own->common, 0),
-      .squares = fmax(l->measured_doubt.squares - own->squares, 0)};
-
-  if (!l->is_known)
-    return (double)INFINITY;
-  return left(l->host_anon, l->measured_anon) +
-         left(l->host_mapped, l->measured_mapped) +
-         (double)doubt_of_sum(&others) + host * HOST_MOVES;
-}
-
-/* --- estimates --- */
 
 /* A relative that ended while others were read no longer pays its part of the
  * shared memory; unknown ones may have ended as well. */
@@ -122,32 +65,23 @@ static bool is_readable(enum estimate_source source) {
          source == SOURCE_ESTIMATED || source == SOURCE_GUESSED;
 }
 
-/* Guesses the process from the other members of a group, without the limit.
- * Before any of them was read, only processes that will be read are guessed. */
-static void guess_raw(const struct aggregate *a, const struct process *p,
-                      const struct group *g, struct estimate *ret) {
-  const struct usage *measured = &g->track->measured;
-
-  if (ret->source == SOURCE_GUESSED || usage_allows_guess(measured))
-    usage_guess(measured, &p->statm, a->cycle->page_size,
-                a->cycle->kernel_fields, &ret->rollup);
-}
-
-/* The error of a guess is the most that it can be wrong by, or less if the
- * host's memory leaves less beside the errors of other guesses. */
+/*
+ * Guesses the process from the other members of a group. Before any of them was
+ * read, only processes that will be read are guessed. The error of a guess is
+ * the most that it can be wrong by.
+ */
 static void guess(const struct aggregate *a, const struct process *p,
-                  const struct group *g, double errors, struct estimate *ret) {
+                  const struct group *g, struct estimate *ret) {
+  const struct usage *measured = &g->track->measured;
   uint64_t whole = p->statm.resident_pages * a->cycle->page_size +
                    estimator_imprecision(a->cycle, &p->member->track);
   struct doubt all = {.common = (double)whole};
-  static const struct doubt_sum none;
-  double most = fmax(guess_beyond(&a->guess_limit, &none) - errors, 0);
 
-  guess_raw(a, p, g, ret);
-  if (!estimate_has_rollup(ret))
+  if (ret->source != SOURCE_GUESSED && !usage_allows_guess(measured))
     return;
-  guess_limit(&a->guess_limit, &ret->rollup);
-  all.common = fmin(all.common, most);
+  usage_guess(measured, &p->statm, a->cycle->page_size, a->cycle->kernel_fields,
+              &ret->rollup);
+  lessen(&ret->rollup, a->guess_part);
   ret->error.pss = doubt_limit(all, ret->rollup.bytes[ROLLUP_PSS], whole);
   ret->error.uss = doubt_limit(all, rollup_uss(&ret->rollup), whole);
   ret->error.pss_parts[CAUSE_GUESS] = 1;
@@ -176,7 +110,7 @@ void aggregate_estimate(const struct aggregate *a, const struct process *p,
     if (p->member->track.is_sampled)
       ret->pages_sampled = p->member->sampling->pages;
   } else if (is_guess(source) && p->n_groups > 0) {
-    guess(a, p, basis_of(p), 0, ret);
+    guess(a, p, basis_of(p), ret);
   }
 }
 
@@ -260,100 +194,86 @@ static void add_guess(struct aggregate *a, const struct process *p,
   for (size_t i = 0; i < p->n_groups; i++) {
     struct group *g = p->groups[i];
     struct estimate est = {.source = source};
-    double errors =
-        g->usage.pss_doubt.common - g->track->measured.pss_doubt.common;
 
-    guess(a, p, g, errors, &est);
+    guess(a, p, g, &est);
     add_to_group(a, p, &est, g);
     if (g == basis_of(p))
       add_to_host(a, p, &est);
   }
 }
 
-static bool has_memory(const struct process *p) {
-  return p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN;
-}
+static void add_measured(struct aggregate *a, const struct process *p) {
+  struct estimate est;
 
-static bool is_summed(const struct process *p) {
-  return p->n_groups > 0 && has_memory(p);
+  aggregate_estimate(a, p, &est);
+  add_to_host(a, p, &est);
+  for (size_t i = 0; i < p->n_groups; i++)
+    add_to_group(a, p, &est, p->groups[i]);
 }
 
 static void note_outside(struct aggregate *a, const struct process *p) {
   static const struct estimate nothing = {.source = SOURCE_STATM};
 
-  if (has_memory(p) && !p->is_in_parents_mm)
+  if (!p->is_in_parents_mm)
     add_to_host(a, p, &nothing);
 }
 
-static void note_measured(struct aggregate *a, const struct estimate *est) {
-  if (estimate_has_rollup(est))
-    guess_measured(&a->guess_limit, &est->rollup, est->error.pss);
+static bool is_guessed(const struct process *p) {
+  return p->n_groups > 0 && is_guess(source_of(p));
 }
 
-static void note_guess(struct aggregate *a, const struct process *p,
-                       enum estimate_source source) {
-  struct estimate est = {.source = source};
-
-  guess_raw(a, p, basis_of(p), &est);
-  if (estimate_has_rollup(&est))
-    guess_made(&a->guess_limit, &est.rollup);
-}
-
-/* Returns the number of members that are left to be guessed. */
-static size_t sum_measured(struct aggregate *a, const struct process_table *t) {
-  size_t n = 0;
-
+static void sum_measured(struct aggregate *a, const struct process_table *t) {
   for (size_t i = 0; i < t->n; i++) {
     const struct process *p = t->processes[i];
-    struct estimate est;
 
-    if (!is_summed(p)) {
+    if ((p->state != PROCESS_ALIVE && p->state != PROCESS_UNKNOWN) ||
+        is_guessed(p))
+      continue;
+    if (p->n_groups > 0)
+      add_measured(a, p);
+    else
       note_outside(a, p);
-      continue;
-    }
-    if (is_guess(source_of(p))) {
-      n++;
-      continue;
-    }
-    aggregate_estimate(a, p, &est);
-    note_measured(a, &est);
-    add_to_host(a, p, &est);
-    for (size_t j = 0; j < p->n_groups; j++)
-      add_to_group(a, p, &est, p->groups[j]);
   }
-  return n;
+}
+
+/* Pss adds up over all processes: no more can be left for guesses than the host
+ * has beside what was measured. */
+static double part_of_guesses(const struct aggregate *a,
+                              const struct process_table *t) {
+  double left = fmax(a->host_bytes - (double)a->host.pss, 0), guessed = 0;
+
+  for (size_t i = 0; i < t->n; i++)
+    if (is_guessed(t->processes[i])) {
+      struct estimate est;
+
+      aggregate_estimate(a, t->processes[i], &est);
+      guessed += (double)est.rollup.bytes[ROLLUP_PSS];
+    }
+  return a->host_bytes > 0 && guessed > left ? left / guessed : 1;
 }
 
 static void sum_guesses(struct aggregate *a, const struct process_table *t) {
+  a->guess_part = 1;
+  a->guess_part = part_of_guesses(a, t);
   for (size_t i = 0; i < t->n; i++)
-    if (is_summed(t->processes[i]) && is_guess(source_of(t->processes[i])))
-      note_guess(a, t->processes[i], source_of(t->processes[i]));
-  for (size_t i = 0; i < t->n; i++)
-    if (is_summed(t->processes[i]) && is_guess(source_of(t->processes[i])))
+    if (is_guessed(t->processes[i]))
       add_guess(a, t->processes[i], source_of(t->processes[i]));
 }
 
 void aggregate_all(struct aggregate *a, const struct process_table *t,
                    const struct group_table *groups) {
-  size_t guesses = sum_measured(a, t);
-
+  sum_measured(a, t);
   for (size_t i = 0; i < groups->n; i++) {
     struct group *g = groups->groups[i];
 
     g->usage.was_read = g->track->was_read;
     g->track->measured = g->usage;
   }
-  if (guesses > 0)
-    sum_guesses(a, t);
+  sum_guesses(a, t);
   for (size_t i = 0; i < groups->n; i++) {
-    struct usage *u = &groups->groups[i]->usage;
+    const struct usage *u = &groups->groups[i]->usage;
     struct group_track *track = groups->groups[i]->track;
 
-    u->is_host_known = a->guess_limit.is_known;
-    u->beyond_bytes =
-        amount_from(guess_beyond(&a->guess_limit, &track->measured.pss_doubt) -
-                    (double)(u->rollup.bytes[ROLLUP_PSS] -
-                             track->measured.rollup.bytes[ROLLUP_PSS]));
     track->tolerated_bytes = amount_from((double)u->rollup.bytes[ROLLUP_PSS] *
                                          GROUP_ERROR_TOLERATED);
     track->was_read |= usage_has_reading(u);

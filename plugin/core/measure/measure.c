@@ -55,7 +55,6 @@ void measurer_watch_kernel(struct measurer *m) {
   unsigned major, minor;
   long cpus = sysconf(_SC_NPROCESSORS_CONF);
 
-  m->is_of_kernel = true;
   m->read_ksm = kernel_read_ksm;
   kernel_read_ksm(&m->ksm);
   m->cycle.mappings_most = kernel_mappings_most();
@@ -133,8 +132,10 @@ static int begin(struct measurer *m, const struct process_table *t,
   m->cycle.is_swap_used =
       meminfo->swap_used_bytes > 0 || meminfo->mem_total_bytes == 0;
   watch_ksm(m);
-  guess_begin(&m->aggregate.guess_limit, m->is_of_kernel ? meminfo : NULL);
   m->aggregate.host = (struct host_processes){.pss = 0};
+  m->aggregate.host_bytes =
+      m->read_ksm ? (double)(meminfo->anon_pages_bytes + meminfo->mapped_bytes)
+                  : 0;
   m->n_candidates = 0;
   m->counts = (struct measure_counts){.rollup_reads = 0};
   m->observer.table = t;

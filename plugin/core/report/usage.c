@@ -65,13 +65,7 @@ static uint64_t unread_of(const struct usage *u, uint64_t bytes) {
 /* bytes: the whole sum; ended: the part of members that have ended. */
 static uint64_t error_of(const struct usage *u, const struct doubt_sum *doubt,
                          uint64_t bytes, uint64_t ended) {
-  uint64_t missing = ended + unread_of(u, bytes);
-  uint64_t host = UINT64_MAX;
-
-  if (u->is_host_known)
-    host = minus(u->rollup.bytes[ROLLUP_PSS], bytes) + u->beyond_bytes;
-  return min(doubt_of_sum(doubt) + missing + u->perhaps_bytes,
-             max(bytes, host));
+  return doubt_of_sum(doubt) + ended + unread_of(u, bytes) + u->perhaps_bytes;
 }
 
 uint64_t usage_pss_error(const struct usage *u) {
@@ -85,18 +79,13 @@ uint64_t usage_uss_error(const struct usage *u) {
 void usage_pss_parts(const struct usage *u,
                      const struct doubt_sum members[ALL_CAUSES],
                      double ret[ALL_CAUSES]) {
-  double root = sqrt(u->pss_doubt.squares), all = 0, by;
+  double root = sqrt(u->pss_doubt.squares);
 
   for (int k = 0; k < ALL_CAUSES; k++)
     ret[k] = members[k].common + (root > 0 ? members[k].squares / root : 0);
   ret[CAUSE_ENDED] =
       (double)(u->ended_pss + unread_of(u, u->rollup.bytes[ROLLUP_PSS]));
   ret[CAUSE_UNIDENTIFIED] = (double)u->perhaps_bytes;
-  for (int k = 0; k < ALL_CAUSES; k++)
-    all += ret[k];
-  by = all > 0 ? (double)usage_pss_error(u) / all : 0;
-  for (int k = 0; k < ALL_CAUSES; k++)
-    ret[k] *= by;
 }
 
 static uint64_t scale(uint64_t x, double by) {

@@ -56,8 +56,6 @@ struct usage {
   struct doubt_sum pss_doubt, uss_doubt; /* possible errors */
   uint64_t oldest_age_ns; /* of the readings that the estimates rest on */
 
-  bool is_host_known;
-  uint64_t beyond_bytes; /* if known: the host has at most so much beyond Pss */
   /* Members that ended since the processes were listed: what they had, and the
    * number and resident bytes of those that had never been read. */
   uint64_t ended_pss, ended_uss;
@@ -95,19 +93,16 @@ struct usage_memory {
 void usage_add_memory(struct usage *u, const struct usage_memory *m);
 
 /*
- * The possible errors of the sums, in bytes. They are limited: an inexact
- * member has between 0 and all of its rss, and the sum cannot be above the
- * host's. The successor of a member that has ended may not be listed yet: a
- * process of the ended member's size can be missing (or of the mean size, if
- * that is less and the member was never read). All memory of processes that may
- * be further members can be missing.
+ * The possible errors of the sums, in bytes. The successor of a member that has
+ * ended may not be listed yet: a process of the ended member's size can be
+ * missing (or of the mean size, if that is less and the member was never read).
+ * All memory of processes that may be further members can be missing.
  */
 uint64_t usage_pss_error(const struct usage *u);
 uint64_t usage_uss_error(const struct usage *u);
 
 /* Divides usage_pss_error() by cause, in bytes; members: the sums of
- * doubt_divide(). If the error was limited, all parts are cut by the same
- * factor. */
+ * doubt_divide(). */
 void usage_pss_parts(const struct usage *u,
                      const struct doubt_sum members[ALL_CAUSES],
                      double ret[ALL_CAUSES]);

@@ -31,14 +31,6 @@ static const struct rollup shared_by_four = {
               [ROLLUP_SHARED_DIRTY] = 4096 * KIB,
               [ROLLUP_ANONYMOUS] = 4096 * KIB}};
 
-static const struct rollup shared_anon = {
-    .known = FIELDS | 1U << ROLLUP_ANONYMOUS | 1U << ROLLUP_PSS_ANON,
-    .bytes = {[ROLLUP_RSS] = 4096 * KIB,
-              [ROLLUP_PSS] = 1024 * KIB,
-              [ROLLUP_PSS_ANON] = 1024 * KIB,
-              [ROLLUP_SHARED_DIRTY] = 4096 * KIB,
-              [ROLLUP_ANONYMOUS] = 4096 * KIB}};
-
 static const struct rollup halves = {
     .known = FIELDS | 1U << ROLLUP_ANONYMOUS,
     .bytes = {[ROLLUP_RSS] = 8192 * KIB,
@@ -70,7 +62,7 @@ static int make(void **state) {
       .cycle = {.now_ns = 1000 * SECOND,
                 .page_size = PAGE,
                 .kernel_fields = FIELDS},
-      .a = {.cycle = &f.cycle},
+      .a = {.cycle = &f.cycle, .guess_part = 1},
       .alone = {.track = &f.alone_track},
       .both = {.track = &f.both_track},
       .groups = {&f.alone, &f.both},
@@ -316,18 +308,6 @@ AGGREGATE_TEST(a_group_of_which_a_member_was_once_read_is_guessed) {
   assert_false(usage_is_known(&f->both.usage));
 }
 
-/* Of 6 MiB of the host the other member has one. */
-static void limit(struct fixture *f) {
-  static const struct meminfo_sample host = {.anon_pages_bytes = 5 * MIB,
-                                             .mapped_bytes = MIB};
-
-  f->other_member.track.baseline = (struct baseline){.at_ns = 0};
-  have_read(f, &f->other_member.track, &shared_anon, 0);
-  have_read(f, &f->other_member.track, &shared_anon,
-            0); /* who shares is unknown */
-  guess_begin(&f->a.guess_limit, &host);
-}
-
 /* The counters of 6.8 are off by 128 pages at most on four CPUs. */
 AGGREGATE_TEST(a_guess_can_have_more_than_statm_shows) {
   struct estimate exact, est;
@@ -342,57 +322,31 @@ AGGREGATE_TEST(a_guess_can_have_more_than_statm_shows) {
   assert_true(doubt_bytes(est.error.pss) == 6.5 * (double)MIB);
 }
 
-AGGREGATE_TEST(a_guess_is_limited_by_what_the_host_has_left) {
-  struct estimate est;
-  const struct usage *u = &f->both.usage;
-  static const struct doubt_sum none;
-  double most;
-
-  make_unreadable(f);
-  limit(f);
-  add(f);
-  assert_int_equal(u->rollup.bytes[ROLLUP_PSS], 5 * MIB);
-  assert_int_equal(u->rollup.bytes[ROLLUP_RSS], 12 * MIB);
-  aggregate_estimate(&f->a, &f->p, &est);
-  assert_int_equal(est.rollup.bytes[ROLLUP_PSS], 4 * MIB);
-  most = guess_beyond(&f->a.guess_limit, &none);
-  assert_true(most > 5 * (double)MIB && most < 5.1 * (double)MIB);
-  assert_true(doubt_bytes(est.error.pss) == 4 * (double)MIB); /* all of it */
-  assert_int_equal(usage_pss_error(u), 4 * MIB); /* it may be nothing */
-}
-
-/* The host cannot have more of a group because the group is in doubt. */
-AGGREGATE_TEST(own_doubt_of_a_group_is_not_beyond_it) {
-  const struct usage *u = &f->alone.usage;
-  static const struct doubt_sum none;
-
-  have_read(f, &f->member.track, &shared_anon, 7);
-  limit(f);
-  add(f);
-  assert_true(u->is_host_known);
-  assert_true(u->pss_doubt.common > 1024);
-  assert_int_equal(
-      u->beyond_bytes,
-      (uint64_t)(guess_beyond(&f->a.guess_limit, &none) - u->pss_doubt.common));
-}
-
-/* Each counts once, not once in each of its two groups; one can be read. */
-AGGREGATE_TEST(guesses_of_the_host_are_limited_together) {
+/* Of 6 MiB of the host the other member has one. Each counts once, not once in
+ * each of its two groups. */
+AGGREGATE_TEST(guesses_are_limited_by_what_the_host_has_left) {
   struct process third = f->p;
   struct member member = {.is_asked = true, .is_unreadable = true};
   struct process *processes[] = {&f->p, &f->other, &third};
   const struct process_table t = {.processes = processes, .n = 3, .cap = 3};
-  const struct usage *u = &f->both.usage;
-  static const struct doubt_sum none;
+  struct estimate est;
 
-  limit(f);
   third.member = &member;
+  make_unreadable(f);
+  f->a.host_bytes = 6 * (double)MIB;
   aggregate_all(&f->a, &t, &f->table);
-  assert_in_range(u->rollup.bytes[ROLLUP_PSS], 5 * MIB - 2, 5 * MIB);
-  assert_true(doubt_of_sum(&u->pss_doubt) ==
-              (uint64_t)guess_beyond(&f->a.guess_limit, &none));
-  assert_int_equal(usage_pss_error(u), 5 * MIB);
-  assert_int_equal(u->unreadable, 1);
+  assert_in_range(f->both.usage.rollup.bytes[ROLLUP_PSS], 6 * MIB - 2, 6 * MIB);
+  assert_int_equal(f->both.usage.rollup.bytes[ROLLUP_RSS], 20 * MIB);
+  aggregate_estimate(&f->a, &f->p, &est);
+  assert_int_equal(est.rollup.bytes[ROLLUP_PSS], 5 * MIB / 2);
+  assert_in_range(rollup_uss(&est.rollup), 1, 5 * MIB / 2);
+  /* It may have all that is resident. */
+  assert_true(doubt_bytes(est.error.pss) == 5.5 * (double)MIB);
+  f->a.host_bytes = MIB;
+  f->both.usage = (struct usage){.processes = 0};
+  f->a.host.pss = 0;
+  aggregate_all(&f->a, &t, &f->table);
+  assert_int_equal(f->both.usage.rollup.bytes[ROLLUP_PSS], MIB);
 }
 
 AGGREGATE_TEST(a_process_in_no_group_has_its_statm) {

@@ -246,32 +246,6 @@ TEST(independent_doubt_grows_with_the_root) {
   assert_int_equal(usage_uss_error(&u), 2 * (9 + 9) * KIB);
 }
 
-/* Backends that share their buffers, each of which may be off by all. */
-TEST(doubt_is_at_most_what_the_host_has_beyond) {
-  struct usage u = {.is_host_known = true, .beyond_bytes = 20 * KIB};
-
-  for (int i = 0; i < 4; i++)
-    add_doubt(&u, 20, 0);
-  assert_int_equal(u.rollup.bytes[ROLLUP_PSS], 40 * KIB);
-  assert_int_equal(usage_pss_error(&u), 40 * KIB); /* it may be nothing */
-  u.beyond_bytes = 50 * KIB;
-  assert_int_equal(usage_pss_error(&u), 50 * KIB);
-  assert_int_equal(u.uss, 40 * KIB);
-  assert_int_equal(usage_uss_error(&u), 50 * KIB);
-  u.beyond_bytes = 1000 * KIB;
-  assert_int_equal(usage_pss_error(&u), 80 * KIB);
-}
-
-/* What is shared with others, they may all give up. */
-TEST(doubt_of_uss_is_at_most_the_rest_of_pss_and_what_is_beyond) {
-  struct rollup r = make_rollup(30, 0, 10, 30);
-  const struct doubt doubt = {.common = 40 * KIB};
-  struct usage u = {.is_host_known = true, .beyond_bytes = 5 * KIB};
-
-  add_estimate(&u, &r, 10 * PAGE, doubt, doubt, 7);
-  assert_int_equal(usage_uss_error(&u), (30 - 10 + 5) * KIB);
-}
-
 /* The next ones are in no list yet. A worker has 20 kB. */
 TEST(successors_of_members_that_ended_may_be_missing) {
   struct rollup r = make_rollup(20, 16, 0, 8);
@@ -283,14 +257,9 @@ TEST(successors_of_members_that_ended_may_be_missing) {
   assert_int_equal(usage_uss_error(&u), 2 * KIB);
   u.ended_pss = 5000 * KIB;
   assert_int_equal(usage_pss_error(&u), 5000 * KIB);
-  u.is_host_known = true;
-  u.beyond_bytes = 30 * KIB;
-  assert_int_equal(usage_pss_error(&u), 30 * KIB);
   u.ended_pss = 0;
   u.perhaps_bytes = 25 * KIB;
   assert_int_equal(usage_pss_error(&u), 25 * KIB);
-  u.perhaps_bytes = 35 * KIB;
-  assert_int_equal(usage_pss_error(&u), 30 * KIB);
 }
 
 /* A fork that was never read can be as large as it looks only if it is small.
@@ -464,11 +433,4 @@ TEST(parts_by_cause_add_up_to_the_error) {
   assert_part(parts[CAUSE_FORK], 1 + 7.3);
   assert_part(parts[CAUSE_ENDED], 10);
   assert_part(parts[CAUSE_UNIDENTIFIED], 4);
-  /* All are cut alike, to what PSS is. */
-  u.is_host_known = true;
-  u.perhaps_bytes = 376 * KIB;
-  assert_int_equal(usage_pss_error(&u), 200 * KIB);
-  usage_pss_parts(&u, sums, parts);
-  assert_part(parts[CAUSE_FORK], (1 + 7.3) / 2);
-  assert_part(parts[CAUSE_UNIDENTIFIED], 188);
 }
