@@ -42,7 +42,7 @@ void measurer_init(struct measurer *m, struct procfs *procfs,
                 .tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK),
                 .kernel_fields = FIELDS_SINCE_4_14,
                 .mappings_most = MAPPINGS_MOST},
-      .prices = {.cycle = &m->cycle, .procfs = procfs, .guess_off = 1},
+      .prices = {.cycle = &m->cycle, .procfs = procfs},
       .observer = {.cycle = &m->cycle, .procfs = procfs, .reader = reader},
       .sampler = {.cycle = &m->cycle,
                   .prices = &m->prices,
@@ -207,7 +207,7 @@ static void add_candidate(struct measurer *m, struct process *p,
     c.intervals = (double)(m->cycle.now_ns - p->member->track.baseline.at_ns) /
                   (double)m->cycle.interval_ns;
   c.cost_ns = c.is_sample ? amount_narrow(sampling_cost_ns(&m->sampler, p))
-                          : price_for_budget_ns(&m->prices, p);
+                          : price_ns(&m->prices, p);
   m->candidates[m->n_candidates++] = c;
 }
 
@@ -227,11 +227,11 @@ static struct doubt begin_choice(struct measurer *m, struct process *p,
 /* The share of a CPU that reading or sampling it once in MaxAge takes. */
 static double needed_for(const struct measurer *m, struct process *p,
                          const struct policy *policy) {
-  uint64_t cost_ns = price_for_budget_ns(&m->prices, p);
+  uint64_t cost_ns = price_ns(&m->prices, p);
 
   if (policy->refresh != REFRESH_ADAPTIVE)
     return 0;
-  if (price_ns(&m->prices, p) > policy->max_lock_hold_ns)
+  if (cost_ns > policy->max_lock_hold_ns)
     cost_ns =
         sampling_can(&m->sampler, p) ? sampling_cost_ns(&m->sampler, p) : 0;
   return (double)cost_ns / (double)policy->max_age_ns;
@@ -346,8 +346,6 @@ static void correct(struct measurer *m, struct process *p,
   struct observation after = observed_after(m, p, read);
   struct policy policy = member_policy(p);
 
-  if (!p->member->cost.is_learnt)
-    price_learn_guess(&m->prices, p, job);
   m->counts.rollup_reads++;
   m->cycle.kernel_fields |= read->rollup.known;
   read_cost_learn(&p->member->cost, job->work_ns, p->statm.resident_pages,

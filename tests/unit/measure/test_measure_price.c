@@ -152,23 +152,6 @@ static void learn_walk(struct world *w, uint64_t walk_ns) {
     world_run(w, 60);
 }
 
-/* Most of them were never read. */
-WORLD_TEST(budget_that_would_do_goes_by_what_first_readings_have_cost) {
-  enum { N = 400, WALK_NS = 300000 };
-  double needs = 100.0 * N * WALK_NS / (600.0 * NS_PER_S);
-
-  w->settings.policy.max_age_ns = 600 * NS_PER_S;
-  w->settings.read_budget_percent = needs / 4;
-  world_walks_take(WALK_NS);
-  group(w, "g");
-  for (uint32_t i = 0; i < N; i++)
-    world_put(w, member(100 + i, "g"));
-  do {
-    world_run(w, 10);
-  } while (world_counts(w)->read_budget_wanted <= 0);
-  assert_true(world_counts(w)->read_budget_wanted > needs);
-}
-
 /* A large one that has given its memory back is cheap to read. */
 WORLD_TEST(what_has_shrunk_is_read_again) {
   struct fake f = member(10, "g");

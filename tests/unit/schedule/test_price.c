@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "schedule/read_cost.h"
+#include "schedule/price.h"
 
 /* The memory that is walked, in pages. */
 struct basis {
