@@ -9,7 +9,6 @@
 #include "estimate/address_space.h"
 #include "match/match.h"
 #include "match/unseen.h"
-#include "measure/group_growth.h"
 #include "measure/measure.h"
 #include "proc/host_files.h"
 #include "proc/meminfo.h"
@@ -299,7 +298,7 @@ static void count_all(struct collector *c, uint64_t start_ns) {
       .deferred = m->deferred,
       .overdue = m->overdue,
       .read_budget_wanted = read_budget_wanted_percent(&c->measurer.budget),
-      .vanished = c->measurer.observer.vanished + c->identify.vanished,
+      .vanished = c->measurer.counts.vanished + c->identify.vanished,
       .denied = m->denied + c->results.diags[DIAG_PROCESS_DENIED].count,
       .unidentified = count_unidentified(c),
       .groups_refused = count_refused(c)};

@@ -7,6 +7,7 @@
 
 #include "estimate/estimator.h"
 #include "match/group.h"
+#include "proc/meminfo.h"
 #include "process/process.h"
 #include "report/host.h"
 
@@ -32,5 +33,14 @@ void aggregate_estimate(const struct aggregate *a, const struct process *p,
 /* The sums of one process by itself. */
 void aggregate_one(const struct aggregate *a, const struct process *p,
                    const struct estimate *est, struct usage *ret);
+
+/*
+ * Notes the sums of this cycle in the histories of the growth of the groups,
+ * after the control groups were read. A group can grow by MemAvailable, or by
+ * the rest of its control group's limit, if that is less.
+ */
+void group_growth_note(const struct group_table *groups,
+                       const struct process_table *processes,
+                       const struct meminfo_sample *meminfo, uint64_t now_ns);
 
 #endif

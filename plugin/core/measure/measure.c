@@ -10,6 +10,7 @@
 #include "estimate/group_track.h"
 #include "estimate/newborn.h"
 #include "proc/arith.h"
+#include "proc/cheap_files.h"
 #include "read/read_batch.h"
 
 /* Each attempt may cost a line in an audit log (AppArmor), so a refused rollup
@@ -43,7 +44,6 @@ void measurer_init(struct measurer *m, struct procfs *procfs,
                 .kernel_fields = FIELDS_SINCE_4_14,
                 .mappings_most = MAPPINGS_MOST},
       .prices = {.cycle = &m->cycle, .procfs = procfs},
-      .observer = {.cycle = &m->cycle, .procfs = procfs, .reader = reader},
       .sampler = {.cycle = &m->cycle,
                   .prices = &m->prices,
                   .procfs = procfs,
@@ -138,13 +138,107 @@ static int begin(struct measurer *m, const struct process_table *t,
                   : 0;
   m->n_candidates = 0;
   m->counts = (struct measure_counts){.rollup_reads = 0};
-  m->observer.table = t;
-  m->observer.vanished = 0;
   m->needed = 0;
   return 0;
 }
 
-/* --- 1: what may be wrong, and what would be worth a reading --- */
+/* --- 1: the cheap files --- */
+
+/* Gives these to the estimator: statm, which was read when the process was
+ * identified; stat, if minor faults are worth it; status, if there is swap. */
+static void observe(const struct measurer *m, struct process *p,
+                    const struct read_job *faults) {
+  struct observation o = {.resident_pages =
+                              amount_narrow(p->statm.resident_pages),
+                          .shared_pages = amount_narrow(p->statm.shared_pages),
+                          .threads = p->threads};
+
+  p->member->has_new_tables = false;
+  if (faults && faults->result == 0) {
+    o.minor_faults = (uint32_t)faults->stat.minor_faults;
+    o.has_faults = true;
+  }
+  if (estimator_wants_swap(&m->cycle, &p->member->track, &o))
+    o.has_swap = member_read_swap_kb(m->procfs, p, &o.vm_swap_kb);
+  estimator_observe(&m->cycle, &p->member->track, &p->groups[0]->track->sharing,
+                    &o);
+}
+
+/* True if its minor faults have to be read first. */
+static bool wants_faults(const struct measurer *m, const struct process *p) {
+  return member_is_measured(p) && track_wants_faults(&p->member->track) &&
+         !quarantine_has(p, m->cycle.now_ns) &&
+         member_policy(p).refresh == REFRESH_ADAPTIVE;
+}
+
+/* Adds the memory that the ended process had at its last reading, and what it
+ * got until statm was last read. Called once: a zombie is counted in the cycle
+ * in which it ended. */
+static void note_end(const struct measurer *m, const struct process *p) {
+  const struct baseline *b = &p->member->track.baseline;
+  uint64_t resident = p->statm.resident_pages;
+  uint64_t more = minus(resident, b->at.resident_pages) * m->cycle.page_size;
+
+  for (size_t i = 0; i < p->n_groups; i++) {
+    struct usage *u = &p->groups[i]->usage;
+
+    if (track_has_baseline(&p->member->track)) {
+      u->ended_pss += b->rollup.bytes[ROLLUP_PSS] + more;
+      u->ended_uss += rollup_uss(&b->rollup) + more;
+    } else {
+      u->ended_unread++;
+      u->ended_unread_bytes += resident * m->cycle.page_size;
+    }
+  }
+}
+
+static void observe_at_once(struct measurer *m, struct process *p) {
+  if (member_is_measured(p))
+    observe(m, p, NULL);
+  else if (member_is_counted(p))
+    estimator_observe(&m->cycle, &p->member->track,
+                      &p->groups[0]->track->sharing, NULL);
+  else if (p->member) {
+    if (p->state == PROCESS_GONE && track_has_baseline(&p->member->track))
+      note_end(m, p);
+    estimator_forget(&p->member->track);
+  }
+}
+
+static void note_vanished(struct measurer *m, struct process *p) {
+  note_end(m, p);
+  estimator_forget(&p->member->track);
+  fork_family_leave(&p->member->track);
+  p->state = PROCESS_GONE;
+  m->counts.vanished++;
+}
+
+static void apply_faults(void *ctx, struct read_job *job) {
+  if (job->result == PROCFS_GONE) {
+    note_vanished(ctx, job->process);
+    return;
+  }
+  observe(ctx, job->process, job);
+}
+
+static void observe_all(struct measurer *m, const struct process_table *t) {
+  struct read_batch batch;
+
+  read_batch_init(&batch, m->reader, apply_faults, m);
+  for (size_t i = 0; i < t->n; i++) {
+    struct process *p = t->processes[i];
+    struct read_job job = {.process = p, .kind = READ_STAT};
+
+    if (!wants_faults(m, p)) {
+      observe_at_once(m, p);
+      continue;
+    }
+    read_batch_add(&batch, &job);
+  }
+  read_batch_flush(&batch);
+}
+
+/* --- 2: what may be wrong, and what would be worth a reading --- */
 
 /* True if the process has no baseline, or one older than MaxAge. The deadline
  * for its reading is MaxAge after that, or after a reading was first wanted. */
@@ -264,7 +358,7 @@ static void weigh_all(struct measurer *m, const struct process_table *t) {
   }
 }
 
-/* --- 2: choosing --- */
+/* --- 3: choosing --- */
 
 static size_t choose(struct measurer *m, const struct group_table *groups) {
   struct read_time time = read_budget_begin(&m->budget, m->cycle.now_ns,
@@ -279,7 +373,7 @@ static size_t choose(struct measurer *m, const struct group_table *groups) {
   return s.chosen;
 }
 
-/* --- 3: reading --- */
+/* --- 4: reading --- */
 
 static void note_failure(struct measurer *m, struct process *p, int r) {
   estimator_forget(&p->member->track);
@@ -400,7 +494,7 @@ static void take_result(struct measurer *m, struct process *p,
   } else if (r == 0) {
     correct(m, p, job);
   } else if (r == PROCFS_GONE || r == PROCFS_NO_MM) {
-    observe_end(&m->observer, p);
+    note_vanished(m, p);
   } else if (r == PROCFS_DENIED || !is_sample) {
     note_failure(m, p, r);
   } else if (r == -EPERM || r == -ENOSYS || r == -EFBIG) {
@@ -507,6 +601,26 @@ static void count_overdue(struct measurer *m) {
   }
 }
 
+/* Of each member that was read or sampled, whose tables are unknown, or whose
+ * memory changed. */
+static bool wants_page_tables(const struct process *p) {
+  const struct member *t = p->member;
+
+  return !t->has_new_tables &&
+         (t->is_read ||
+          page_tables_are_due(&t->tables, p->statm.resident_pages));
+}
+
+static void read_page_tables(const struct measurer *m,
+                             const struct process_table *t) {
+  struct status_sample s;
+
+  for (size_t i = 0; i < t->n; i++)
+    if (member_is_measured(t->processes[i]) &&
+        wants_page_tables(t->processes[i]))
+      member_read_status(m->procfs, t->processes[i], &s);
+}
+
 static void settle_relatives(const struct process_table *t) {
   for (size_t i = 0; i < t->n; i++)
     if (member_is_measured(t->processes[i]) && t->processes[i]->member->is_read)
@@ -521,14 +635,14 @@ int measurer_run(struct measurer *m, const struct process_table *t,
   if (r < 0)
     return r;
   address_space_find_shared(t, m->reader, now_ns);
-  observe_all(&m->observer);
+  observe_all(m, t);
   newborn_estimate_all(&m->cycle, t);
   weigh_all(m, t);
   read_chosen(m, choose(m, groups));
   count_overdue(m);
   settle_relatives(t);
   if (m->wants_page_tables)
-    observe_page_tables(&m->observer);
+    read_page_tables(m, t);
   aggregate_all(&m->aggregate, t, groups);
   return 0;
 }

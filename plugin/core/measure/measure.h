@@ -6,7 +6,6 @@
 #define SMAPS_MEASURE_H
 
 #include "measure/aggregate.h"
-#include "measure/observe.h"
 #include "proc/meminfo.h"
 #include "read/reader.h"
 #include "sample/sampling.h"
@@ -23,6 +22,7 @@ struct measure_counts {
   uint64_t denied;   /* processes whose rollup the kernel refuses */
   uint64_t deferred; /* not read, although wanted: no time, no free reader */
   uint64_t overdue;  /* of these, those whose deadline has passed */
+  uint64_t vanished; /* processes that have ended since it began */
 };
 
 /* It must not be moved. */
@@ -34,7 +34,6 @@ struct measurer {
   /* Its modules, and what each of them keeps. */
   struct cycle cycle;
   struct prices prices;
-  struct observer observer;
   struct sampler sampler;
   struct aggregate aggregate;
   struct read_budget budget;

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "estimate/group_track.h"
-#include "measure/group_growth.h"
+#include "measure/aggregate.h"
 #include "world.h"
 
 #define WORLD_TEST(name)                                                       \

@@ -16,14 +16,13 @@
  * now. */
 struct fixture {
   struct reading_world *reading;
-  struct process *process, *processes[1];
+  struct process *process, *processes[1], *spare[1];
   struct policy policy;
   struct group_track group_track;
   struct group group, *groups[1];
   struct member member;
   struct process_table table;
-  struct cycle cycle;
-  struct observer observer;
+  struct measurer measurer;
 };
 
 static int make(void **state) {
@@ -39,13 +38,10 @@ static int make(void **state) {
       .policy = {.refresh = REFRESH_ADAPTIVE, .max_lock_hold_ns = NS_PER_S},
       .group = {.policy = &f.policy, .track = &f.group_track},
       .groups = {&f.group},
-      .table = {.processes = f.processes, .n = 1},
-      .cycle = {.now_ns = NS_PER_S, .page_size = PAGE},
-      .observer = {.cycle = &f.cycle,
-                   .procfs = r->procfs,
-                   .reader = &r->reader,
-                   .table = &f.table}};
+      .table = {.processes = f.processes, .n = 1, .spare = f.spare}};
   sharing_init(&f.group_track.sharing, 0);
+  measurer_init(&f.measurer, r->procfs, &r->reader, r->diags);
+  f.measurer.cycle.interval_ns = NS_PER_S;
   r->p.state = PROCESS_ALIVE;
   r->p.threads = 1;
   r->p.statm.resident_pages = 1024;
@@ -60,14 +56,26 @@ static int unmake(void **state) {
   struct fixture *f = *state;
   void *reading = f->reading;
 
+  measurer_done(&f->measurer);
+
   return reading_unmake(&reading);
+}
+
+/* One cycle, with so much of a processor for readings. */
+static void run(struct fixture *f, double percent) {
+  const struct group_table groups = {.groups = f->groups, .n = 1};
+  const struct meminfo_sample meminfo = {0};
+
+  read_budget_init(&f->measurer.budget, percent, 60 * NS_PER_S);
+  assert_int_equal(
+      measurer_run(&f->measurer, &f->table, &groups, &meminfo, NS_PER_S), 0);
 }
 
 #define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
 
 FIXTURE_TEST(statm_of_others_is_read_once_in_a_cycle) {
   f->member.track.has_newborn = true;
-  observe_all(&f->observer);
+  run(f, 0);
   assert_true(f->member.track.now.has_faults);
   assert_int_equal(f->member.track.now.resident_pages, 1024);
 }
@@ -77,9 +85,9 @@ FIXTURE_TEST(statm_of_others_is_read_once_in_a_cycle) {
 FIXTURE_TEST(a_process_without_stat_has_ended) {
   f->member.track.has_newborn = true;
   proctree_end(&f->reading->tree, 10);
-  observe_all(&f->observer);
+  run(f, 0);
   assert_int_equal(f->process->state, PROCESS_GONE);
-  assert_int_equal(f->observer.vanished, 1);
+  assert_int_equal(f->measurer.counts.vanished, 1);
   assert_int_equal(f->group.usage.ended_unread_bytes, 1024 * PAGE);
 }
 
@@ -95,16 +103,17 @@ static void assert_ended(const struct usage *u, unsigned pss_kb,
 FIXTURE_TEST(what_a_member_had_that_has_ended_is_known) {
   struct track *track = &f->member.track;
 
+  proctree_end(&f->reading->tree, 10);
   for (int was_read = 0; was_read < 2; was_read++) {
     f->group.usage = (struct usage){0};
     f->process->state = PROCESS_ALIVE;
+    track->has_newborn = true;
     if (was_read)
       track->baseline.at_ns = 1;
     track->baseline.at.resident_pages = 1000;
     track->baseline.rollup.bytes[ROLLUP_PSS] = 3000 * KIB;
     track->baseline.rollup.bytes[ROLLUP_PRIVATE_DIRTY] = 2000 * KIB;
-    observe_end(&f->observer, f->process);
-    observe_end(&f->observer, f->process); /* it is known */
+    run(f, 0);
     if (was_read)
       assert_ended(&f->group.usage, 3096, 2096, 0, 0);
     else
@@ -120,26 +129,16 @@ FIXTURE_TEST(what_a_zombie_had_is_noted_once) {
   track->baseline.at.resident_pages = 1023;
   f->process->state = PROCESS_GONE;
   for (int i = 0; i < 2; i++) {
-    observe_all(&f->observer);
+    run(f, 0);
     assert_ended(&f->group.usage, 3004, 4, 0, 0);
   }
 }
 
 /* What comes after it is seen in the next cycle. */
 FIXTURE_TEST(a_baseline_has_statm_as_it_was_after_the_reading) {
-  const struct meminfo_sample meminfo = {0};
-  struct process *spare[1];
-  struct group_table groups = {.groups = f->groups, .n = 1};
-  struct measurer m;
-
-  f->table.spare = spare;
   f->policy.max_age_ns = 60 * NS_PER_S;
-  measurer_init(&m, f->reading->procfs, &f->reading->reader, f->reading->diags);
-  m.cycle.interval_ns = NS_PER_S;
-  read_budget_init(&m.budget, 100, 60 * NS_PER_S);
-  assert_int_equal(measurer_run(&m, &f->table, &groups, &meminfo, NS_PER_S), 0);
-  assert_int_equal(m.counts.rollup_reads, 1);
+  run(f, 100);
+  assert_int_equal(f->measurer.counts.rollup_reads, 1);
   assert_int_equal(f->member.track.now.resident_pages, 1024);
   assert_int_equal(f->member.track.baseline.at.resident_pages, 2048);
-  measurer_done(&m);
 }
