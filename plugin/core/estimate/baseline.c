@@ -2,6 +2,11 @@
 
 #include "proc/arith.h"
 
+/* More than can be forked between the listing and a reading. */
+#define SHARERS_MOST 64
+/* Sharing has to grow by 1 / NEWS_PART to count as new. */
+#define NEWS_PART 4
+
 static uint64_t distance(uint64_t a, uint64_t b) {
   return a > b ? a - b : b - a;
 }
@@ -97,4 +102,58 @@ double baseline_private_swap_part(const struct baseline *b) {
   double part = (baseline_swap_cost(b) - 1 / n) / (1 - 1 / n);
 
   return part > 0 ? part : 0;
+}
+
+/* --- strangers --- */
+
+uint64_t strangers_bytes(const struct rollup *r) {
+  return minus(rollup_cow_bytes(r), r->bytes[ROLLUP_KSM]);
+}
+
+/* The least private anonymous memory: the rest of uss may be files or shmem. */
+static uint64_t own_bytes(const struct rollup *r) {
+  return minus(rollup_uss(r),
+               r->bytes[ROLLUP_PSS_FILE] + r->bytes[ROLLUP_PSS_SHMEM]);
+}
+
+static uint64_t shared_cost(const struct rollup *r) {
+  return minus(r->bytes[ROLLUP_PSS_ANON], own_bytes(r));
+}
+
+/* At least how many processes, on average, share a page by copy on write. */
+static double sharers_seen(const struct rollup *r) {
+  uint64_t cost = shared_cost(r);
+  uint64_t shared =
+      minus(r->bytes[ROLLUP_ANONYMOUS], own_bytes(r) + r->bytes[ROLLUP_KSM]);
+
+  return cost <= shared / SHARERS_MOST ? SHARERS_MOST
+                                       : (double)shared / (double)cost;
+}
+
+uint32_t strangers_seen(const struct rollup *found, uint32_t relatives) {
+  double more = sharers_seen(found) - (double)relatives;
+
+  if (strangers_bytes(found) < ROLLUP_COW_LEAST_BYTES)
+    return 0;
+  if (more >= 0.5)
+    return (uint32_t)(more + 0.5);
+  return relatives == 1;
+}
+
+bool strangers_have_come(uint64_t bytes_before, uint64_t bytes) {
+  return bytes >=
+         bytes_before + bytes_before / NEWS_PART + ROLLUP_COW_LEAST_BYTES;
+}
+
+double strangers_part(const struct rollup *found, uint32_t relatives,
+                      uint32_t strangers) {
+  double n = relatives, more = strangers, lacking, scaled;
+
+  if (strangers == 0)
+    return 0;
+  /* The shared memory less the part that each of n + more processes pays. */
+  lacking = (double)strangers_bytes(found) * more / (n * (n + more - 1));
+  /* The cost of merged pages is scaled, too. */
+  scaled = (double)shared_cost(found) * more / n;
+  return lacking > scaled ? lacking : scaled;
 }

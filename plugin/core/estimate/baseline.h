@@ -57,4 +57,32 @@ double baseline_swap_cost(const struct baseline *b);
 /* The part of its swap that no relative shares. */
 double baseline_private_swap_part(const struct baseline *b);
 
+/*
+ * Strangers: processes that share the memory of another by copy on write, as
+ * its reading shows, but are not known as its relatives. Mostly these are
+ * children that were forked after the processes were listed, and end unseen.
+ */
+enum strangers {
+  STRANGERS_NONE,
+  STRANGERS_NEW,    /* they may end unseen as well */
+  STRANGERS_LASTING /* another reading has shown them too */
+};
+
+/* The least number of strangers. relatives: the number of known relatives,
+ * including the process. */
+uint32_t strangers_seen(const struct rollup *found, uint32_t relatives);
+
+/* The memory shared by copy on write, less the process's part of it. Without
+ * pages that KSM has merged: any process may share these. */
+uint64_t strangers_bytes(const struct rollup *found);
+
+/* True if clearly more is shared than at the last reading. */
+bool strangers_have_come(uint64_t bytes_before, uint64_t bytes);
+
+/* How much Pss is too low if so many strangers are unlisted children, whose
+ * part no listed process pays; or too high, if they are counted but do not
+ * exist. */
+double strangers_part(const struct rollup *found, uint32_t relatives,
+                      uint32_t strangers);
+
 #endif

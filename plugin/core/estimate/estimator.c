@@ -371,34 +371,23 @@ static uint32_t missed_pages(const struct cycle *cycle, const struct track *t,
 static bool are_others(const struct track *t, uint64_t bytes) {
   const struct rollup *before = &t->baseline.rollup;
 
-  return strangers_have_come(strangers_bytes(before, t->baseline.at.vm_swap_kb),
-                             bytes) ||
+  return strangers_have_come(strangers_bytes(before), bytes) ||
          (t->strangers == STRANGERS_NEW &&
           t->family_changes != family_changes(t));
-}
-
-/* Whether KSM can be why it shares with strangers. Before 6.7 the kernel does
- * not say what is merged, and never what of that is in swap. */
-static bool are_merged(const struct cycle *cycle, const struct track *t,
-                       const struct rollup *found) {
-  if (!rollup_has(found, ROLLUP_KSM))
-    return t->baseline.at_ns < cycle->ksm_merged_ns;
-  return track_has_baseline(t) && t->baseline.rollup.bytes[ROLLUP_KSM] > 0 &&
-         strangers_seen(found, 0, fork_family_size(t)) == 0;
 }
 
 /* The strangers that a reading shows, before it is taken in. */
 static enum strangers strangers_in(const struct cycle *cycle,
                                    const struct track *t,
-                                   const struct rollup *found,
-                                   uint32_t vm_swap_kb) {
-  if (strangers_seen(found, vm_swap_kb, fork_family_size(t)) == 0 ||
-      !RULE(strangers))
+                                   const struct rollup *found) {
+  if (strangers_seen(found, fork_family_size(t)) == 0 || !RULE(strangers))
     return STRANGERS_NONE;
-  if (are_merged(cycle, t, found))
+  /* Before 6.7 the kernel does not say what KSM has merged. */
+  if (!rollup_has(found, ROLLUP_KSM) &&
+      t->baseline.at_ns < cycle->ksm_merged_ns)
     return STRANGERS_LASTING;
   if (!track_has_baseline(t) || t->strangers == STRANGERS_NONE ||
-      are_others(t, strangers_bytes(found, vm_swap_kb)))
+      are_others(t, strangers_bytes(found)))
     return STRANGERS_NEW;
   return STRANGERS_LASTING;
 }
@@ -409,7 +398,7 @@ static enum strangers strangers_in(const struct cycle *cycle,
 static void doubt_strangers(struct track *t, const struct rollup *found,
                             bool had_baseline) {
   uint32_t known = fork_family_size(t);
-  uint32_t seen = strangers_seen(found, t->baseline.at.vm_swap_kb, known);
+  uint32_t seen = strangers_seen(found, known);
 
   t->unsure_bytes += (float)strangers_part(found, known, seen);
   if (!had_baseline) {
@@ -420,22 +409,11 @@ static void doubt_strangers(struct track *t, const struct rollup *found,
   }
 }
 
-void estimator_settle_relatives(struct track *t) {
-  uint32_t now = fork_family_size(t);
-
-  if (t->baseline.relatives <= now || t->strangers_counted ||
-      !RULE(settle_relatives))
-    return;
-  if (strangers_are_ruled_out(&t->baseline.rollup, t->baseline.at.vm_swap_kb,
-                              now))
-    t->baseline.relatives = fork_family_size(t);
-}
-
 /* Takes what was measured for the new baseline. */
 static void begin_anew(const struct cycle *cycle, struct track *t,
                        const struct rollup *rollup,
                        const struct observation *at) {
-  enum strangers strangers = strangers_in(cycle, t, rollup, t->now.vm_swap_kb);
+  enum strangers strangers = strangers_in(cycle, t, rollup);
   bool had_baseline = track_has_baseline(t);
 
   restart(cycle, t, rollup, at, cycle->now_ns);

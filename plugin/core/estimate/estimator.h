@@ -80,11 +80,6 @@ void estimator_correct(const struct cycle *cycle, struct track *t,
                        const struct rollup *rollup,
                        const struct observation *after);
 
-/* Once all are read: relatives that have ended since the cycle began had done
- * so before this process was read, if that shows no more sharers than are left.
- */
-void estimator_settle_relatives(struct track *t);
-
 /*
  * Takes in a sample; resident_pages and shared_pages: of statm right after it.
  * The estimate is corrected by it, and not replaced. False if it contradicts

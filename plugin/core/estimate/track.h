@@ -12,7 +12,6 @@
 #include "estimate/cycle.h"
 #include "estimate/estimate.h"
 #include "estimate/sharing.h"
-#include "estimate/strangers.h"
 
 struct sampled_error;
 

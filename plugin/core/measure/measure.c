@@ -621,12 +621,6 @@ static void read_page_tables(const struct measurer *m,
       member_read_status(m->procfs, t->processes[i], &s);
 }
 
-static void settle_relatives(const struct process_table *t) {
-  for (size_t i = 0; i < t->n; i++)
-    if (member_is_measured(t->processes[i]) && t->processes[i]->member->is_read)
-      estimator_settle_relatives(&t->processes[i]->member->track);
-}
-
 int measurer_run(struct measurer *m, const struct process_table *t,
                  const struct group_table *groups,
                  const struct meminfo_sample *meminfo, uint64_t now_ns) {
@@ -640,7 +634,6 @@ int measurer_run(struct measurer *m, const struct process_table *t,
   weigh_all(m, t);
   read_chosen(m, choose(m, groups));
   count_overdue(m);
-  settle_relatives(t);
   if (m->wants_page_tables)
     read_page_tables(m, t);
   aggregate_all(&m->aggregate, t, groups);

@@ -1,7 +1,6 @@
 #include "test.h"
 
 #include "estimate/estimator.h"
-#include "estimate/strangers.h"
 #include "proc/duration.h"
 
 /* A process that shares by copy on write, and files with nobody. */
@@ -35,9 +34,9 @@ TEST(strangers_are_those_that_no_relative_explains) {
     struct rollup r = sharing(rows[i].own_mib, rows[i].cow_mib, rows[i].sharers,
                               rows[i].files_mib);
 
-    if (strangers_seen(&r, 0, rows[i].relatives) != rows[i].strangers)
+    if (strangers_seen(&r, rows[i].relatives) != rows[i].strangers)
       fail_msg("row %zu: %u strangers", i,
-               strangers_seen(&r, 0, rows[i].relatives));
+               strangers_seen(&r, rows[i].relatives));
   }
 }
 
@@ -45,14 +44,14 @@ TEST(a_few_shared_pages_are_nobodys) {
   struct rollup r = sharing(10, 0, 1, 0);
 
   r.bytes[ROLLUP_PSS_ANON] -= ROLLUP_COW_LEAST_BYTES - 1024;
-  assert_int_equal(strangers_seen(&r, 0, 1), 0);
+  assert_int_equal(strangers_seen(&r, 1), 0);
 }
 
 TEST(merged_pages_are_nobodys) {
   struct rollup r = sharing(0, 100, 100, 0);
 
   r.bytes[ROLLUP_KSM] = 100 * MIB;
-  assert_int_equal(strangers_seen(&r, 0, 1), 0);
+  assert_int_equal(strangers_seen(&r, 1), 0);
 }
 
 /* One page of a gigabyte would do. */
@@ -62,8 +61,8 @@ TEST(strangers_are_seen_beside_merged_pages) {
   r.bytes[ROLLUP_ANONYMOUS] += 40 * MIB;
   r.bytes[ROLLUP_RSS] += 40 * MIB;
   r.bytes[ROLLUP_KSM] = 40 * MIB;
-  assert_int_equal(strangers_seen(&r, 0, 1), 1);
-  assert_int_equal(strangers_seen(&r, 0, 2), 0);
+  assert_int_equal(strangers_seen(&r, 1), 1);
+  assert_int_equal(strangers_seen(&r, 2), 0);
   assert_true(strangers_part(&r, 1, 1) == 40.0 * MIB);
 }
 
@@ -74,118 +73,8 @@ TEST(cost_of_merged_pages_is_in_doubt_beside_strangers) {
   r.bytes[ROLLUP_ANONYMOUS] += 900 * MIB;
   r.bytes[ROLLUP_PSS_ANON] += 45 * MIB;
   r.bytes[ROLLUP_KSM] = 900 * MIB;
-  assert_int_equal(strangers_seen(&r, 0, 1), 1);
+  assert_int_equal(strangers_seen(&r, 1), 1);
   assert_true(strangers_part(&r, 1, 1) == 95.0 * MIB);
-}
-
-static struct rollup swapped(unsigned swap_mib, unsigned sharers) {
-  struct rollup r = sharing(10, 0, 1, 0);
-
-  r.bytes[ROLLUP_SWAP] = swap_mib * MIB;
-  r.bytes[ROLLUP_SWAP_PSS] = r.bytes[ROLLUP_SWAP] / sharers;
-  return r;
-}
-
-TEST(strangers_are_seen_in_swap) {
-  struct rollup r = swapped(120, 2);
-
-  assert_int_equal(strangers_seen(&r, 120 * 1024, 1), 1);
-  assert_int_equal(strangers_seen(&r, 120 * 1024, 2), 0);
-  r = swapped(120, 4);
-  assert_int_equal(strangers_seen(&r, 120 * 1024, 2), 2);
-  r = swapped(120, 1);
-  assert_int_equal(strangers_seen(&r, 120 * 1024, 1), 0);
-}
-
-TEST(a_few_pages_in_swap_are_nobodys) {
-  struct rollup r = swapped(1, 1);
-
-  r.bytes[ROLLUP_SWAP_PSS] -= ROLLUP_COW_LEAST_BYTES - 1024;
-  assert_int_equal(strangers_seen(&r, 1024, 1), 0);
-}
-
-TEST(most_strangers_are_told_of_where_swap_has_others) {
-  struct rollup r = swapped(120, 4), s = sharing(10, 120, 6, 0);
-
-  s.bytes[ROLLUP_SWAP] = r.bytes[ROLLUP_SWAP];
-  s.bytes[ROLLUP_SWAP_PSS] = r.bytes[ROLLUP_SWAP_PSS];
-  assert_int_equal(strangers_seen(&s, 120 * 1024, 2), 4);
-}
-
-/* Most of what can be shared is its own, so that a mean shows none. */
-TEST(process_without_relatives_shares_with_one_at_least) {
-  struct rollup r = sharing(100, 100, 2, 0);
-
-  r.bytes[ROLLUP_PSS_FILE] = 100 * MIB; /* 200 for 150 */
-  assert_int_equal(strangers_seen(&r, 0, 1), 1);
-  assert_int_equal(strangers_seen(&r, 0, 2), 0);
-  r = swapped(120, 1);
-  r.bytes[ROLLUP_SWAP_PSS] = 100 * MIB;
-  assert_int_equal(strangers_seen(&r, 120 * 1024, 1), 1);
-  assert_int_equal(strangers_seen(&r, 120 * 1024, 2), 0);
-}
-
-/* Swap has shmem in it, which SwapPss has not; and more may go to swap before
- * VmSwap is read. */
-TEST(swap_that_is_not_divided_is_nobodys) {
-  struct rollup r = swapped(60, 1);
-
-  assert_int_equal(strangers_seen(&r, 100 * 1024, 1), 0);
-  r.bytes[ROLLUP_SWAP] = 100 * MIB;
-  assert_int_equal(strangers_seen(&r, 60 * 1024, 1), 0);
-}
-
-/* Some of what was merged has gone to swap, where nothing tells it apart. */
-TEST(swap_is_nobodys_beside_merged_pages) {
-  struct rollup r = swapped(120, 6);
-
-  r.bytes[ROLLUP_KSM] = MIB;
-  assert_int_equal(strangers_seen(&r, 120 * 1024, 1), 0);
-  assert_int_equal(strangers_bytes(&r, 120 * 1024), 0);
-}
-
-TEST(swap_is_nobodys_before_linux_5_3) {
-  struct rollup r = swapped(120, 2);
-
-  r.known &= ~(1U << ROLLUP_PSS_ANON);
-  assert_int_equal(strangers_seen(&r, 120 * 1024, 1), 0);
-}
-
-TEST(strangers_are_ruled_out_where_all_that_is_shared_has_few_sharers) {
-  struct rollup r = sharing(10, 120, 4, 0);
-
-  assert_true(strangers_are_ruled_out(&r, 0, 4));
-  assert_false(strangers_are_ruled_out(&r, 0, 3));
-  r = sharing(10, 120, 4, 10); /* private memory may be of files, or not */
-  assert_false(strangers_are_ruled_out(&r, 0, 4));
-  r = sharing(10, 0, 1, 0);
-  assert_true(strangers_are_ruled_out(&r, 0, 1));
-  r = sharing(10, 120, 4, 0);
-  r.bytes[ROLLUP_SWAP] = 120 * MIB;
-  r.bytes[ROLLUP_SWAP_PSS] = 30 * MIB;
-  assert_true(strangers_are_ruled_out(&r, 120 * 1024, 4));
-  r.bytes[ROLLUP_SWAP_PSS] = 50 * MIB;
-  assert_false(strangers_are_ruled_out(&r, 120 * 1024, 4));
-  r = swapped(120, 2);
-  assert_false(strangers_are_ruled_out(&r, 120 * 1024, 1));
-  assert_false(strangers_are_ruled_out(&r, 120 * 1024, 2));
-  r = sharing(10, 120, 4, 0);
-  r.bytes[ROLLUP_SWAP] = 120 * MIB;
-  r.bytes[ROLLUP_SWAP_PSS] = 20 * MIB;
-  assert_false(strangers_are_ruled_out(&r, 120 * 1024, 4));
-  r = sharing(10, 0, 1, 0);
-  r.known &= ~(1U << ROLLUP_PSS_ANON);
-  assert_false(strangers_are_ruled_out(&r, 0, 1));
-}
-
-/* Some of it with one more, and some with one less. */
-TEST(strangers_are_not_ruled_out_where_not_all_is_shared_by_all) {
-  struct rollup r = sharing(0, 120, 3, 0);
-
-  r.bytes[ROLLUP_PSS_ANON] = r.bytes[ROLLUP_PSS] = 50 * MIB; /* by 2.4 */
-  assert_int_equal(strangers_seen(&r, 0, 2), 0);
-  assert_false(strangers_are_ruled_out(&r, 0, 2));
-  assert_false(strangers_are_ruled_out(&r, 0, 3));
 }
 
 TEST(strangers_have_come_where_a_fourth_more_is_shared) {
@@ -199,10 +88,10 @@ TEST(strangers_are_rounded) {
   struct rollup r = sharing(20, 100, 3, 0);
 
   r.bytes[ROLLUP_PSS_FILE] = 10 * MIB; /* 110 shared for 43: by 2.5 */
-  assert_int_equal(strangers_seen(&r, 0, 2), 1);
+  assert_int_equal(strangers_seen(&r, 2), 1);
   r.bytes[ROLLUP_PSS_FILE] = 15 * MIB; /* 115 for 48: by 2.4 */
-  assert_int_equal(strangers_seen(&r, 0, 2), 0);
-  assert_int_equal(strangers_seen(&r, 0, 1), 1);
+  assert_int_equal(strangers_seen(&r, 2), 0);
+  assert_int_equal(strangers_seen(&r, 1), 1);
 }
 
 /* Together, all that are known pay what is theirs again. */
@@ -239,30 +128,17 @@ static enum strangers strangers_at(struct fixture *f, uint64_t seconds,
   return f->track.strangers;
 }
 
-TEST(strangers_in_swap_are_new_where_they_have_come_since) {
+TEST(strangers_are_new_where_they_have_come_since) {
   struct fixture f = {.e = {.page_size = 4096}};
 
   sharing_init(&f.set, 0);
-  assert_int_equal(strangers_at(&f, 1, swapped(120, 1)), STRANGERS_NONE);
-  assert_int_equal(strangers_at(&f, 2, swapped(120, 2)), STRANGERS_NEW);
-  assert_int_equal(strangers_at(&f, 3, swapped(120, 2)), STRANGERS_LASTING);
-  assert_int_equal(strangers_at(&f, 4, swapped(130, 2)), STRANGERS_LASTING);
-  assert_int_equal(strangers_at(&f, 5, swapped(240, 2)), STRANGERS_NEW);
-}
-
-/* All of it, so that nothing in memory tells of it any more. */
-TEST(merged_pages_that_have_gone_to_swap_are_no_strangers) {
-  struct fixture f = {.e = {.page_size = 4096}};
-  struct rollup r = sharing(10, 120, 6, 0);
-
-  r.bytes[ROLLUP_KSM] = 120 * MIB;
-  sharing_init(&f.set, 0);
-  assert_int_equal(strangers_at(&f, 1, r), STRANGERS_NONE);
-  assert_int_equal(strangers_at(&f, 2, swapped(120, 6)), STRANGERS_LASTING);
-  assert_int_equal(f.track.baseline.relatives, 1);
-  assert_int_equal(strangers_at(&f, 3, r), STRANGERS_NONE);
-  r = sharing(0, 120, 2, 0);
-  assert_int_equal(strangers_at(&f, 4, r), STRANGERS_NEW);
+  assert_int_equal(strangers_at(&f, 1, sharing(120, 0, 1, 0)), STRANGERS_NONE);
+  assert_int_equal(strangers_at(&f, 2, sharing(0, 120, 2, 0)), STRANGERS_NEW);
+  assert_int_equal(strangers_at(&f, 3, sharing(0, 120, 2, 0)),
+                   STRANGERS_LASTING);
+  assert_int_equal(strangers_at(&f, 4, sharing(0, 130, 2, 0)),
+                   STRANGERS_LASTING);
+  assert_int_equal(strangers_at(&f, 5, sharing(0, 240, 2, 0)), STRANGERS_NEW);
 }
 
 TEST(strangers_are_counted_until_the_next_reading) {
@@ -336,17 +212,6 @@ TEST(strangers_leave_what_files_and_shmem_cost) {
   estimator_predict(&f.e, &f.track, &p);
   assert_int_equal(p.rollup.bytes[ROLLUP_PSS_FILE], 20 * MIB);
   assert_int_equal(p.rollup.bytes[ROLLUP_PSS_SHMEM], 10 * MIB);
-}
-
-TEST(relatives_that_may_have_left_their_part_of_swap_are_not_settled) {
-  struct fork_family family = {.members = 2};
-  struct fixture f = {.e = {.page_size = 4096}, .track.family = &family};
-
-  sharing_init(&family.sharing, 0);
-  read_at(&f, 1, swapped(120, 2));
-  family.members = 1;
-  estimator_settle_relatives(&f.track);
-  assert_int_equal(f.track.baseline.relatives, 2);
 }
 
 /* Lessons were of other changes. */

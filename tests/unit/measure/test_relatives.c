@@ -113,35 +113,6 @@ WORLD_TEST(child_beside_one_that_is_known_is_counted_with_all) {
                    (PARENT_KB + 1024 - SHARED_KB / 3.0)) < 16);
 }
 
-static void always_read(struct world *w) {
-  w->settings.policy.refresh = REFRESH_ALWAYS;
-  w->settings.read_timeout_ns = 60 * NS_PER_S; /* beside load */
-}
-
-#define WORKERS 4
-
-static void put_family(struct world *w, unsigned sharers) {
-  struct fake mother = parent(), worker = child();
-
-  mother.sharers = worker.sharers = sharers;
-  world_put(w, mother);
-  for (worker.pid = 20; worker.pid < 20 + WORKERS; worker.pid++)
-    world_put(w, worker);
-}
-
-/* All but the last were read before that is known. */
-WORLD_TEST(worker_that_has_ended_before_the_readings_leaves_them_as_they_are) {
-  always_read(w);
-  start(w);
-  put_family(w, WORKERS + 1);
-  world_run_reading(w, 1, WORKERS + 1);
-  put_family(w, WORKERS);
-  proctree_unlink(&w->tree, "23/smaps_rollup");
-  world_run_reading(w, 1, WORKERS);
-  world_assert(w, "g", "pss=%uk pss_error=0",
-               PARENT_KB - SHARED_KB + SHARED_KB / WORKERS);
-}
-
 /* Its parent was forked by a process that is gone. */
 WORLD_TEST(strangers_that_stay_are_read_twice) {
   start(w);
