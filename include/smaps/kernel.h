@@ -30,6 +30,15 @@ uint64_t kernel_zram_bytes(void);
 /* The bytes of free huge pages of all sizes but the default one. */
 uint64_t kernel_hugetlb_free(uint64_t default_size);
 
+/* The size of a thread's stack in the kernel, which no file has: that of most
+ * kernels for this processor. It is twice as large with KASAN, may be for pages
+ * of 64 KiB, and is too small for a program of 32 bits on a kernel of 64. */
+static inline uint64_t kernel_stack_size(uint64_t page_size) {
+  const uint64_t least = sizeof(void *) == 4 ? 8192 : 16384;
+
+  return page_size > least ? page_size : least;
+}
+
 /* True if pages are being merged. */
 static inline bool ksm_is_merging(const struct ksm *ksm) {
   return ksm->run == 1 && ksm->pages_sharing > 0;

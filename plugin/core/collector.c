@@ -10,7 +10,6 @@
 #include "match/match.h"
 #include "match/unseen.h"
 #include "measure/measure.h"
-#include "proc/host_files.h"
 #include "proc/meminfo.h"
 #include "read/identify.h"
 #include "read/pid_watch.h"
@@ -30,8 +29,6 @@ struct collector {
   struct scene scene; /* of the last cycle; zero before it */
   const struct settings *settings;
   struct cycle_results results;
-  uint64_t cycles;     /* with this one */
-  bool is_stack_known; /* the size of a stack in the kernel, for good */
   uint64_t (*clock_ns)(void);
   uint64_t (*cpu_clock_ns)(void);
   uint64_t (*wall_clock_ns)(void);
@@ -171,70 +168,19 @@ static struct meminfo_sample read_meminfo(struct collector *c) {
 }
 
 /* In a container the file uptime may show the container's, but start times are
- * since boot. A captured tree has an uptime of its own. */
+ * since boot. A captured tree has an uptime of its own, whose seconds do. */
 static uint64_t uptime_ns(struct collector *c) {
   struct span text;
-  uint64_t ns = 0;
+  struct cursor s;
+  uint64_t seconds;
 
   if (procfs_has_own_pids(c->procfs))
     return read_clock(CLOCK_BOOTTIME);
-  if (procfs_read(c->procfs, PROCFS_ROOT, "uptime", &text) == 0)
-    uptime_parse(text.text, text.len, &ns);
-  return ns;
-}
-
-/* True if a file does not belong to the file system of the tree, but was
- * mounted over it, for example by the runtime of a container. */
-static bool is_foreign(struct procfs *procfs, const char *name) {
-  uint64_t tree = 0, file = 0;
-
-  return procfs_file_system(procfs, PROCFS_ROOT, ".", &tree) == 0 &&
-         procfs_file_system(procfs, PROCFS_ROOT, name, &file) == 0 &&
-         tree != file;
-}
-
-/* Counts the tasks of the host that have a stack; false if their number is
- * unknown. A zombie counts as a task, and has no stack any more. */
-static bool count_tasks(struct collector *c, uint32_t *ret) {
-  struct span text;
-  uint32_t tasks, zombies = 0;
-
-  if (is_foreign(c->procfs, "loadavg") ||
-      procfs_read(c->procfs, PROCFS_ROOT, "loadavg", &text) != 0 ||
-      loadavg_parse(text.text, text.len, &tasks) < 0)
-    return false;
-  for (size_t i = 0; i < c->processes.n; i++)
-    zombies += c->processes.processes[i]->state == PROCESS_GONE;
-  *ret = tasks > zombies ? tasks - zombies : 0;
-  return true;
-}
-
-/* The size of a stack does not change. If the host does not show it, it is
- * looked for less and less often. */
-static bool is_stack_due(const struct collector *c) {
-  return !c->is_stack_known && (c->measurer.cycle.kernel_stack_bytes > 0 ||
-                                (c->cycles & (c->cycles - 1)) == 0);
-}
-
-/* Tasks that begin or end between the readings of meminfo and loadavg can make
- * the size wrong, so it has to be the same twice in a row. */
-static void look_for_stack(struct collector *c,
-                           const struct meminfo_sample *meminfo) {
-  uint32_t tasks;
-  uint64_t size;
-
-  if (!meminfo->kernel_stack_bytes || !count_tasks(c, &tasks))
-    return;
-  size = kernel_stack_size(meminfo->kernel_stack_bytes, tasks);
-  c->is_stack_known = size > 0 && size == c->measurer.cycle.kernel_stack_bytes;
-  c->measurer.cycle.kernel_stack_bytes = size;
-}
-
-static void observe_host(struct collector *c,
-                         const struct meminfo_sample *meminfo) {
-  c->measurer.cycle.uptime_ns = uptime_ns(c);
-  if (is_stack_due(c))
-    look_for_stack(c, meminfo);
+  if (procfs_read(c->procfs, PROCFS_ROOT, "uptime", &text) != 0)
+    return 0;
+  s = cursor_begin(text.text, text.len);
+  return parse_u64(&s, &seconds) && seconds < UINT32_MAX ? seconds * NS_PER_S
+                                                         : 0;
 }
 
 /* True if hidepid=2 or 4 hides processes: a pid namespace has a process 1 for
@@ -326,7 +272,6 @@ int collector_cycle(struct collector *c) {
   int rc;
 
   memset(c->results.diags, 0, sizeof(c->results.diags));
-  c->cycles++;
   rc = discover(c);
   if (rc < 0)
     return rc;
@@ -342,7 +287,7 @@ int collector_cycle(struct collector *c) {
     return rc;
   group_table_reset(&c->groups);
   meminfo = read_meminfo(c);
-  observe_host(c, &meminfo);
+  c->measurer.cycle.uptime_ns = uptime_ns(c);
   rc = measurer_run(&c->measurer, &c->processes, &c->groups, &meminfo, now_ns);
   if (rc < 0)
     return rc;
@@ -353,11 +298,10 @@ int collector_cycle(struct collector *c) {
   group_growth_note(&c->groups, &c->processes, &meminfo, now_ns);
   host_memory_update(&c->results.host, c->procfs, &c->measurer.aggregate.host,
                      &c->processes, &meminfo, has_hidden(c));
-  c->results.context = (struct metric_context){
-      .kernel_fields = c->measurer.cycle.kernel_fields,
-      .mem_total = meminfo.mem_total_bytes,
-      .has_kernel_stack = c->measurer.cycle.kernel_stack_bytes > 0,
-      .has_uptime = c->measurer.cycle.uptime_ns > 0};
+  c->results.context =
+      (struct metric_context){.kernel_fields = c->measurer.cycle.kernel_fields,
+                              .mem_total = meminfo.mem_total_bytes,
+                              .has_uptime = c->measurer.cycle.uptime_ns > 0};
   c->scene = (struct scene){.settings = c->settings,
                             .processes = &c->processes,
                             .groups = &c->groups,

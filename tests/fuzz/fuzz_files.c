@@ -1,4 +1,4 @@
-/* The small files: statm, status, meminfo, loadavg and uptime. */
+/* The small files: statm, status and meminfo. */
 #include "fuzz.h"
 
 #include <errno.h>
@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proc/host_files.h"
 #include "proc/meminfo.h"
 #include "proc/statm.h"
 #include "proc/status.h"
@@ -91,27 +90,12 @@ static void look_at_meminfo(const char *text, size_t len) {
   free(more);
 }
 
-static void look_at_host(const char *text, size_t len) {
-  uint32_t tasks;
-  uint64_t ns;
-  int rc;
-
-  fuzz_taint(&tasks, sizeof(tasks));
-  rc = loadavg_parse(text, len, &tasks);
-  require_outcome(rc, &tasks, sizeof(tasks));
-  fuzz_taint(&ns, sizeof(ns));
-  rc = uptime_parse(text, len, &ns);
-  require_outcome(rc, &ns, sizeof(ns));
-  require(rc != 0 || ns % 10000000 == 0);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char *text = fuzz_copy(data, size);
 
   look_at_statm(text, size);
   look_at_status(text, size);
   look_at_meminfo(text, size);
-  look_at_host(text, size);
   free(text);
   return 0;
 }

@@ -22,10 +22,8 @@ static void print_options(const char *block, const struct option *options) {
 
 static void print_values(const char *kind, metric_set metrics,
                          bool is_percent) {
-  const struct metric_context context = {.kernel_fields = UINT32_MAX,
-                                         .mem_total = 1,
-                                         .has_kernel_stack = true,
-                                         .has_uptime = true};
+  const struct metric_context context = {
+      .kernel_fields = UINT32_MAX, .mem_total = 1, .has_uptime = true};
   const struct report report = {.metrics = metrics,
                                 .absolute = is_percent ? CHOICE_NO : CHOICE_YES,
                                 .percentage =

@@ -37,10 +37,9 @@ struct cycle {
   uint64_t now_ns, before_ns; /* the beginning of this cycle, and of the last */
   uint64_t interval_ns;       /* as it is configured */
   uint64_t page_size;
-  uint64_t tick_ns;            /* of start times */
-  uint64_t uptime_ns;          /* of the host; 0: unknown */
-  uint64_t kernel_stack_bytes; /* of a thread; 0: unknown */
-  uint64_t mappings_most;      /* that a process may have on this kernel */
+  uint64_t tick_ns;       /* of start times */
+  uint64_t uptime_ns;     /* of the host; 0: unknown */
+  uint64_t mappings_most; /* that a process may have on this kernel */
   /* The rollup's fields that this kernel has, a bit each; a guess until a
    * rollup was read. */
   uint32_t kernel_fields;

@@ -6,6 +6,7 @@
 #include "estimate/member.h"
 #include "proc/arith.h"
 #include "read/quarantine.h"
+#include <smaps/kernel.h>
 
 /* The part of a group's PSS that may be wrong before anything is read for it.
  */
@@ -147,7 +148,7 @@ static void add(const struct aggregate *a, const struct process *p,
   uint64_t page_size = a->cycle->page_size;
   bool has_statm = est->source != SOURCE_NONE && est->source != SOURCE_PARENT;
 
-  usage_add_process(u, p->threads, p->threads * a->cycle->kernel_stack_bytes,
+  usage_add_process(u, p->threads, p->threads * kernel_stack_size(page_size),
                     uptime_ns(a, p));
   u->unreadable +=
       est->source == SOURCE_NONE || est->source == SOURCE_UNREADABLE;

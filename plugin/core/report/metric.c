@@ -13,8 +13,8 @@ enum source {
   FROM_PARTS,   /* likewise, as a percentage of others */
   FROM_STATM,
   FROM_COUNTS,  /* known even if nothing could be read */
-  FROM_THREADS, /* likewise, if the size of a kernel stack is known */
-  FROM_START,   /* likewise, if the time since boot is */
+  FROM_THREADS, /* likewise, but memory */
+  FROM_START,   /* likewise, if the time since boot is known */
   FROM_CGROUP,  /* only of a group that is a whole control group */
   /* Likewise; the percentage is how much is used, and is always published. */
   FROM_CGROUP_LIMIT,
@@ -277,7 +277,6 @@ static double percent_of(const struct metric *m,
 static bool is_of_host(const struct metric *m,
                        const struct metric_context *context) {
   return is_of_kernel(m, context->kernel_fields) &&
-         (m->source != FROM_THREADS || context->has_kernel_stack) &&
          (m->source != FROM_START || context->has_uptime);
 }
 

@@ -50,8 +50,7 @@ struct metric_value {
 struct metric_context {
   uint32_t kernel_fields; /* bit per rollup_field that this kernel has */
   uint64_t mem_total;     /* 0: unknown */
-  /* Whether the sizes of kernel stacks and the times since start are known. */
-  bool has_kernel_stack, has_uptime;
+  bool has_uptime;        /* the times since start are known */
 };
 
 /* A group: the sums of its members, its control group and its growth. */

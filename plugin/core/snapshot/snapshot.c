@@ -88,7 +88,7 @@ static void add_usage(struct json *j, const struct scene *s,
   }
   if (!u->is_unseen && usage_has_page_tables(u))
     json_integer(j, "page_tables", u->page_tables);
-  if (!u->unknown && !u->is_unseen && s->cycle->kernel_stack_bytes)
+  if (!u->unknown && !u->is_unseen)
     json_integer(j, "kernel_stack", u->kernel_stack);
   json_end_object(j);
 }

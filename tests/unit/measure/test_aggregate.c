@@ -7,6 +7,7 @@
 #include "estimate/group_track.h"
 #include "estimate/member.h"
 #include "measure/aggregate.h"
+#include <smaps/kernel.h>
 
 #define SECOND UINT64_C(1000000000)
 #define FIELDS                                                                 \
@@ -421,7 +422,6 @@ AGGREGATE_TEST(page_tables_stacks_and_uptime_are_of_each_member) {
   struct estimate est;
   struct usage one;
 
-  f->cycle.kernel_stack_bytes = 16 * KIB;
   f->cycle.tick_ns = SECOND / 100;
   f->cycle.uptime_ns = 900 * SECOND;
   f->p.starttime_ticks = 20000;
@@ -431,17 +431,17 @@ AGGREGATE_TEST(page_tables_stacks_and_uptime_are_of_each_member) {
   make_read(f);
   add(f);
   assert_int_equal(u->page_tables, 2 * (60 * KIB + PAGE));
-  assert_int_equal(u->kernel_stack, 4 * 16 * KIB);
+  assert_int_equal(u->kernel_stack, 4 * kernel_stack_size(PAGE));
   assert_true(u->uptime_ns == 700 * SECOND);
   f->p.is_in_parents_mm = true;
   f->both.usage = (struct usage){.processes = 0};
   add(f);
   assert_int_equal(u->page_tables, 60 * KIB + PAGE);
-  assert_int_equal(u->kernel_stack, 4 * 16 * KIB);
+  assert_int_equal(u->kernel_stack, 4 * kernel_stack_size(PAGE));
   aggregate_estimate(&f->a, &f->other, &est);
   aggregate_one(&f->a, &f->other, &est, &one);
   assert_int_equal(one.page_tables, 60 * KIB + PAGE);
-  assert_int_equal(one.kernel_stack, 16 * KIB);
+  assert_int_equal(one.kernel_stack, kernel_stack_size(PAGE));
   assert_true(one.uptime_ns == 600 * SECOND);
 }
 

@@ -64,7 +64,7 @@ static const char *name_of(const char *identifier) {
 }
 
 /* A host that tells everything. */
-static const struct metric_context all_known = {KNOWN, 1024 * MIB, true, true};
+static const struct metric_context all_known = {KNOWN, 1024 * MIB, true};
 
 /* The control group that is all of a group. */
 static const struct cgroup_memory in_cgroup = {
@@ -395,13 +395,10 @@ TEST(a_field_that_the_kernel_lacks_is_not_published) {
 TEST(what_the_host_does_not_tell_is_not_published) {
   struct usage u = make_usage();
   const struct report both = {.percentage = CHOICE_YES};
-  const struct metric_context no_stacks = {.has_uptime = true};
-  const struct metric_context no_uptime = {.has_kernel_stack = true};
+  const struct metric_context none = {.has_uptime = false};
 
-  assert_int_equal(publish(&u, "kernel_stack", both, no_stacks).n, 0);
-  assert_int_equal(publish(&u, "kernel_stack", both, no_uptime).n, 2);
-  assert_int_equal(publish(&u, "uptime", both, no_uptime).n, 0);
-  assert_int_equal(publish(&u, "uptime", both, no_stacks).n, 1);
+  assert_int_equal(publish(&u, "uptime", both, none).n, 0);
+  assert_int_equal(publish(&u, "uptime", both, all_known).n, 1);
 }
 
 TEST(page_tables_are_unknown_where_those_of_no_member_are_known) {
