@@ -183,9 +183,9 @@ bool procfs_has_own_pids(const struct procfs *p);
 
 /*
  * Asks with kcmp(2) if two processes run in one address space (vfork,
- * CLONE_VM), which needs the right to ptrace both. *ret is set on 0 only.
- * -EOPNOTSUPP unless procfs_has_own_pids(). May hang: it takes the lock that an
- * exec of either process holds.
+ * CLONE_VM), which needs the right to ptrace both. *ret is set on 0 only. Only
+ * where procfs_has_own_pids(). May hang: it takes the lock that an exec of
+ * either process holds.
  */
 int procfs_is_same_mm(struct procfs *p, uint32_t pid_a, uint32_t pid_b,
                       bool *ret);

@@ -188,16 +188,6 @@ class Unprivileged(Permissions):
         self.assertLess(cycle.memory("all", "pss_error"), 1.1 * most)
         self.assert_invariants(cycle, "all")
 
-    def test_memory_of_a_vfork_counts_once_in_statm_too(self):
-        """The right to ask kcmp is missing as well."""
-        shape = self.start_foreign("vfork", name="foreign", mib=16)
-        cycle = self.start_unprivileged().next_cycle()
-        self.assertEqual(
-            cycle.memory("foreign", "resident"),
-            read_statm(shape.root)["resident"],
-        )
-        self.assertEqual(cycle.counts("foreign"), (2, 2))
-
 
 # ---- capabilities, really dropped ----
 

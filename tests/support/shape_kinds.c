@@ -550,18 +550,6 @@ static void run_clonevm(struct shape *s) {
   shape_stand(s);
 }
 
-/* Children that share their memory with each other, and not with the root. */
-static void run_siblings(struct shape *s) {
-  if (shape_fork(s) == 0) {
-    shape_new_private(s->bytes);
-    for (unsigned i = 1; i < s->children; i++)
-      clone_in_same_mm(s, CLONE_PARENT);
-    shape_report(s, EVENT_READY, 0);
-    shape_hold();
-  }
-  shape_stand(s);
-}
-
 /* The child does what a shell's child does, but waits before its exec. */
 static void exec_at_command(const struct shape *s) {
   struct shape after = *s;
@@ -661,7 +649,6 @@ const struct kind shape_kinds[] = {
     {"zombie-leader", run_zombie_leader, "grow", 0},
     {"vfork", run_vfork, NULL, 1},
     {"clonevm", run_clonevm, "grow", 2},
-    {"siblings", run_siblings, NULL, 2},
     {"forkexec", run_forkexec, "go", 1},
     {"named", run_named, "grow", 0},
     {"deleted", run_deleted, "grow", 0},

@@ -22,9 +22,9 @@ void address_space_relate(struct process_table *t, struct diag *diags);
 int address_space_update_family(const struct process_table *t,
                                 struct process *p);
 
-/* Finds the members of groups that run in the memory of another member, a
- * parent or sibling: p->is_in_parents_mm and memory_of. Where that cannot be
- * asked it stays as it was. */
+/* Finds the members of groups that run in the memory of their parent, if that
+ * is a member: p->is_in_parents_mm. Where that cannot be asked it stays as it
+ * was. */
 void address_space_find_shared(const struct process_table *t,
                                struct reader *reader, uint64_t now_ns);
 

@@ -55,6 +55,7 @@ void measurer_watch_kernel(struct measurer *m) {
   unsigned major, minor;
   long cpus = sysconf(_SC_NPROCESSORS_CONF);
 
+  m->is_of_kernel = true;
   m->read_ksm = kernel_read_ksm;
   kernel_read_ksm(&m->ksm);
   m->cycle.mappings_most = kernel_mappings_most();
@@ -628,7 +629,8 @@ int measurer_run(struct measurer *m, const struct process_table *t,
 
   if (r < 0)
     return r;
-  address_space_find_shared(t, m->reader, now_ns);
+  if (m->is_of_kernel)
+    address_space_find_shared(t, m->reader, now_ns);
   observe_all(m, t);
   newborn_estimate_all(&m->cycle, t);
   weigh_all(m, t);

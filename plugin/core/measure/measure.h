@@ -40,6 +40,7 @@ struct measurer {
   int64_t credit_ns; /* of cycles before, see schedule.h */
 
   bool wants_page_tables;            /* else nothing is read for them alone */
+  bool is_of_kernel;                 /* not captured: kcmp knows its pids */
   void (*read_ksm)(struct ksm *ret); /* NULL for a captured tree */
   struct ksm ksm;                    /* as it was in the last cycle */
 

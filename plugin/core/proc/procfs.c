@@ -172,7 +172,6 @@ int procfs_follow(struct procfs *second, const struct procfs *first) {
   close_root(second);
   second->root_fd = fd;
   second->opened = first->opened;
-  second->has_own_pids = first->has_own_pids;
   return 0;
 }
 
@@ -586,8 +585,6 @@ int procfs_is_same_mm(struct procfs *p, uint32_t pid_a, uint32_t pid_b,
                       bool *ret) {
   long rc;
 
-  if (!p->has_own_pids)
-    return -EOPNOTSUPP;
   procfs_announce(p, "kcmp");
   rc = syscall(SYS_kcmp, pid_a, pid_b, KCMP_VM, 0, 0);
   if (rc < 0)

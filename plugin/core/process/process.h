@@ -79,9 +79,7 @@ struct process {
 
   struct member *member; /* owned by estimate/; NULL at first */
   struct back_off hung;  /* nothing that can hang is read; see quarantine.h */
-  uint64_t kcmp_refused_until_ns; /* no kcmp before this time */
-  uint32_t memory_of; /* the process that it shares its memory with, or 0 */
-  uint8_t hung_kind;  /* enum read_kind of the last hang */
+  uint8_t hung_kind;     /* enum read_kind of the last hang */
 
   enum process_state state : 8;
   bool is_linked : 1;
@@ -95,10 +93,10 @@ struct process {
   bool is_waiting : 1; /* in this pass, is matched after the ordinary ones */
   bool is_match_deferred : 1; /* in this pass, for want of time */
   bool has_more_refused : 1;  /* MaxGroups refused other names, too */
-  bool is_in_parents_mm : 1;  /* its memory is counted with memory_of */
+  bool is_in_parents_mm : 1;  /* its memory is counted with the parent */
+  bool is_kcmp_refused : 1;   /* to this program; kcmp is not repeated */
   bool has_own_mm : 1;        /* its memory is never the parent's */
   bool was_hung : 1;          /* the log has named it */
-  uint8_t looks : 4; /* cycles in which its memory was compared with others' */
 };
 
 struct process_table {

@@ -17,17 +17,8 @@ static void note_failure(struct identify_ctx *in, const struct process *p,
     diag_note(in->reader->setup.diags, DIAG_FAILED, p, rc, file);
 }
 
-/* True if the process has renamed itself: an exec would show in stat, and does
- * not. */
-static bool is_renamed(const struct process *p, const struct inspection *seen) {
-  return p->identified_ns && stat_has_addresses(&seen->stat) &&
-         p->starttime_ticks == seen->stat.starttime_ticks &&
-         p->start_stack == seen->stat.start_stack &&
-         p->statm.text_pages == seen->statm.text_pages;
-}
-
 static void adopt_names(struct process *p, struct inspection *seen,
-                        uint64_t now_ns, bool is_same_program) {
+                        uint64_t now_ns) {
   bool is_new = !p->identified_ns || p->image != seen->image;
 
   if (seen->has_changed) {
@@ -37,8 +28,7 @@ static void adopt_names(struct process *p, struct inspection *seen,
   }
   p->is_match_due |= seen->has_changed || is_new;
   p->is_settled = !is_new;
-  if (is_new && !is_same_program)
-    p->kcmp_refused_until_ns = 0; /* refused to the previous program */
+  p->is_kcmp_refused &= !is_new;
   p->image = seen->image;
   p->switches = seen->switches;
   p->executable_denied_s = seen->executable_denied_s;
@@ -153,13 +143,11 @@ static void apply_inspection(struct identify_ctx *in,
                              const struct read_job *job,
                              struct inspection *seen) {
   struct process *p = job->process;
-  bool is_same_program;
 
   if (!read_has_result(job)) {
     refresh_from_statm(in, p);
     return;
   }
-  is_same_program = is_renamed(p, seen);
   if (seen->state != PROCESS_UNSEEN)
     adopt_stat(in, p, &seen->stat);
   if (job->result != 0) {
@@ -172,7 +160,7 @@ static void apply_inspection(struct identify_ctx *in,
     return;
   p->statm = seen->statm;
   if (seen->has_names)
-    adopt_names(p, seen, in->reader->now_ns, is_same_program);
+    adopt_names(p, seen, in->reader->now_ns);
   /* The names are known by now, for the log. */
   if (seen->is_executable_denied && in->rules_need_executable)
     diag_note(in->reader->setup.diags, DIAG_EXECUTABLE_DENIED, p, 0, "exe");

@@ -62,22 +62,12 @@ struct rollup_reading {
   uint32_t faults; /* right after; 0 if not read */
 };
 
-struct same_mm {
-  bool is_same;
-  bool is_certain; /* the kernel has answered */
-  bool is_refused; /* the kernel refuses to answer */
-};
-
 struct read_job {
   struct process *process;
   enum read_kind kind;
   /* For READ_PID_FILE, and perhaps READ_CGROUP, in place of a process. */
   const char *path;
-  /* For READ_SAME_MM: the other process. If the kernel may not be asked or does
-   * not answer, the two share memory if may_be_vfork is set and the other one
-   * waits as in vfork. */
-  uint32_t other_pid;
-  bool may_be_vfork, may_ask_kernel;
+  uint32_t other_pid; /* for READ_SAME_MM */
   /* For READ_ROLLUP: is_baseline if estimates will start from it, so that statm
    * is read right after it, and stat if it shows memory shared by copy on
    * write. */
@@ -105,7 +95,7 @@ struct read_job {
     struct rollup_reading rollup;
     struct mappings_reading mappings;
     struct page_sample sample;
-    struct same_mm mm;
+    bool is_same_mm;
     uint32_t pid; /* the pid in the file; 0 for none */
   };
 };

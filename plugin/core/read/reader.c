@@ -48,27 +48,6 @@ struct worker_context {
 
 /* --- in the thread of a worker --- */
 
-/*
- * Without the right to use kcmp: a parent that waits in vfork sleeps in state
- * D, and its child, which has not called exec yet, shows identical numbers.
- */
-static int read_same_mm(struct worker_context *w, const struct proc_ref *p,
-                        const struct read_job *job, struct same_mm *ret) {
-  struct stat_sample stat;
-  int rc = -EOPNOTSUPP;
-
-  if (job->may_ask_kernel)
-    rc = procfs_is_same_mm(w->procfs, job->other_pid, p->pid, &ret->is_same);
-  ret->is_certain = rc == 0;
-  /* ENOSYS: not built in, or filtered. That counts as refused. */
-  ret->is_refused = rc == -EPERM || rc == -EACCES || rc == -ENOSYS;
-  if (!ret->is_certain)
-    ret->is_same = job->may_be_vfork &&
-                   inspect_stat(w->procfs, job->other_pid, &stat) == 0 &&
-                   stat.state == 'D';
-  return 0;
-}
-
 /* smaps can be so long that only its pieces show progress. */
 static size_t feed_mappings(void *ctx, const char *text, size_t len) {
   struct worker_context *w = ctx;
@@ -170,7 +149,8 @@ static void do_job(void *ctx, size_t i) {
     run_sample(w, p, job);
     break;
   case READ_SAME_MM:
-    job->result = read_same_mm(w, p, job, &job->mm);
+    job->result =
+        procfs_is_same_mm(w->procfs, job->other_pid, p->pid, &job->is_same_mm);
     break;
   case READ_CGROUP:
     job->result = memory_cgroup_read(w->procfs, w->tasks[i].path, &job->cgroup);
@@ -393,8 +373,6 @@ static int fill_task(struct task *task, const struct read_job *job,
   task->place = place;
   task->job.kind = job->kind;
   task->job.other_pid = job->other_pid;
-  task->job.may_be_vfork = job->may_be_vfork;
-  task->job.may_ask_kernel = job->may_ask_kernel;
   task->job.is_baseline = job->is_baseline;
   task->job.mappings_most = job->mappings_most;
   task->job.request = job->request;

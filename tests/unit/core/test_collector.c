@@ -95,19 +95,6 @@ WORLD_TEST(zombie_is_no_member) {
   assert_int_equal(world_counts(w)->processes, 0);
 }
 
-WORLD_TEST(child_in_vfork_is_counted_if_its_parent_has_ended) {
-  struct fake parent = process(10, "a"), child = fake_child(&parent, 11);
-
-  parent.state = 'D'; /* it waits for the child, which has its addresses */
-  world_put(w, child);
-  world_start(w, parent);
-  opens_refuse("smaps_rollup", ESRCH);
-  opens.failures = 1;
-  world_run(w, 1);
-  proctree_end(&w->tree, parent.pid);
-  world_expect(w, 1, "g", "pss=120k ps_count=1");
-}
-
 /* --- names --- */
 
 /* With hidden addresses an exec may go unseen; each attempt may cost a

@@ -142,8 +142,6 @@ static void run_job(struct read_job *job) {
   else if (job->kind == READ_STAT)
     job->stat = (struct stat_sample){
         .minor_faults = the_run.world.processes[slot].minor_faults};
-  else if (job->kind == READ_SAME_MM)
-    job->mm = (struct same_mm){.is_certain = true};
   else
     fail_msg("nothing of the kind %d is known", job->kind);
 }

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,17 +20,15 @@
 /* --- kcmp(2), the only call of its kind ------------------------------------
  */
 
-/* Why it is refused; 0 where so many pids each are in one address space, but
- * for one that is alone. */
-static int kcmp_error;
-static int kcmp_span, kcmp_alone;
+/* Why it is refused; 0 where all are in one address space, but for one. */
+static int kcmp_error, kcmp_alone;
+static pthread_mutex_t kcmp_hangs = PTHREAD_MUTEX_INITIALIZER; /* if held */
 static _Atomic unsigned kcmp_calls;
 
 long __wrap_syscall(long number, ...);
 long __wrap_syscall(long number, ...) {
   va_list args;
   int pid, other;
-  bool is_same;
 
   assert_int_equal(number, SYS_kcmp);
   va_start(args, number);
@@ -37,16 +36,15 @@ long __wrap_syscall(long number, ...) {
   other = va_arg(args, int);
   va_end(args);
   kcmp_calls++;
+  pthread_mutex_lock(&kcmp_hangs);
+  pthread_mutex_unlock(&kcmp_hangs);
   errno = kcmp_error;
-  is_same = pid != kcmp_alone && other != kcmp_alone &&
-            pid / kcmp_span == other / kcmp_span;
-  return kcmp_error ? -1 : !is_same;
+  return kcmp_error ? -1 : pid == kcmp_alone || other == kcmp_alone;
 }
 
 static int make(void **state) {
   threads_fail = 0;
-  kcmp_error = EPERM;
-  kcmp_span = 1000;
+  kcmp_error = 0;
   kcmp_alone = 0;
   kcmp_calls = 0;
   return measured_setup(state);
@@ -200,14 +198,6 @@ WORLD_TEST(faults_of_one_whose_stat_hangs_are_not_asked_for_and_in_doubt) {
 /* --- whose memory is whose -------------------------------------------------
  */
 
-/* In vfork: it waits, and its child runs in its memory. */
-static struct fake waiting(uint32_t pid, const char *comm) {
-  struct fake f = member(pid, comm);
-
-  f.state = 'D';
-  return f;
-}
-
 static struct fake child_of(const struct fake *parent, uint32_t pid) {
   struct fake child = fake_child(parent, pid);
 
@@ -222,44 +212,11 @@ static void put_family(struct world *w, const struct fake *parent, uint32_t n) {
     world_put(w, child_of(parent, parent->pid + i));
 }
 
-WORLD_TEST(who_shows_other_numbers_has_memory_of_his_own) {
-  struct fake parent = waiting(10, "java"), children[6];
-  static const char *const names[] = {"same",     "comm",   "size",
-                                      "resident", "shared", "data"};
-
-  parent.exe = "/parent";
-  parent.data = 500;
-  world_put(w, parent);
-  for (uint32_t i = 0; i < 6; i++)
-    children[i] = child_of(&parent, 11 + i);
-  children[1].comm = "sh";
-  children[2].size++;
-  children[3].private_kb += 4;
-  children[4].private_kb -= 4;
-  children[4].shared_kb += 4;
-  children[5].data++;
-  for (uint32_t i = 0; i < 6; i++) {
-    char exe[16];
-
-    snprintf(exe, sizeof(exe), "/%s", names[i]);
-    children[i].exe = exe;
-    world_put(w, children[i]);
-  }
-  world_group(w, "%{exe}", "Executable", "*", NULL, NULL);
-  world_run_reading(w, 1, 6);
-  for (int i = 0; i < 6; i++) {
-    bool has_own = world_value(w, names[i], "resident") > 0;
-
-    assert_int_equal(world_members(w, names[i]), 1);
-    if (has_own != (i > 0))
-      fail_msg("%s: is %scounted", names[i], has_own ? "" : "not ");
-  }
-}
-
 WORLD_TEST(more_children_in_vfork_than_fit_one_batch_are_asked) {
   enum { N = 2 * JOBS_AT_ONCE + 6 };
-  struct fake parent = waiting(10, "g");
+  struct fake parent = member(10, "g");
 
+  world_make_own(w);
   put_family(w, &parent, N);
   group(w, "g");
   world_run(w, 1);
@@ -267,20 +224,18 @@ WORLD_TEST(more_children_in_vfork_than_fit_one_batch_are_asked) {
   assert_int_equal(world_members(w, "g"), N + 1);
 }
 
-/* The second child is to be asked for after the first one has hung, and there
- * is no thread to do it. */
+/* The question hangs, and there is no thread for the other one. */
 WORLD_TEST(where_it_cannot_be_asked_whose_it_is_it_is_as_it_was) {
-  struct fake hung = waiting(10, "g"), other = waiting(20, "g");
+  struct fake hung = member(10, "g"), other = member(20, "g");
 
   w->settings.read_timeout_ns = TIMEOUT_NS;
+  world_make_own(w);
   put_family(w, &hung, 1);
   put_family(w, &other, 1);
   group(w, "g");
-  for (int i = 0; i < 2; i++) {
-    world_run(w, 1);
-    world_assert(w, "g", "rss=%uk", 2 * 8192);
-  }
-  proctree_hang(&w->tree, "10/stat");
+  world_run(w, 1);
+  world_assert(w, "g", "rss=%uk", 2 * 8192);
+  pthread_mutex_lock(&kcmp_hangs);
   threads_fail = EAGAIN;
   for (int i = 0; i < 2; i++) {
     world_run_hung(w, 0, 1);
@@ -288,18 +243,18 @@ WORLD_TEST(where_it_cannot_be_asked_whose_it_is_it_is_as_it_was) {
     assert_int_equal(world_members(w, "g"), 4);
   }
   threads_fail = 0;
-  proctree_wake(&w->tree, "10/stat");
+  pthread_mutex_unlock(&kcmp_hangs);
 }
 
 /* A parent with 40 forked children: each pair is worth asking about. If
  * addresses are hidden an exec does not tell them apart. */
-static void put_forked(struct world *w) {
-  struct fake parent = member(10, "g");
+static void put_forked(struct world *w, uint32_t pid) {
+  struct fake parent = member(pid, "g");
 
   parent.start_stack = 0;
   world_put(w, parent);
   for (uint32_t i = 0; i < 40; i++) {
-    struct fake child = child_of(&parent, 11 + i);
+    struct fake child = child_of(&parent, pid + 1 + i);
 
     child.private_kb += 4;
     world_put(w, child);
@@ -307,66 +262,22 @@ static void put_forked(struct world *w) {
 }
 
 /* It would be 40 lines in the audit log, each time. */
-WORLD_TEST(who_is_refused_an_answer_is_asked_about_once_an_hour) {
+WORLD_TEST(who_is_refused_an_answer_is_not_asked_about_again) {
   static const int errors[] = {EPERM, EACCES, ENOSYS};
-  unsigned asked = 0;
 
   w->settings.policy.refresh = REFRESH_ALWAYS;
   world_make_own(w);
-  put_forked(w);
   group(w, "g");
-  for (size_t i = 0; i < 3; i++) {
+  for (unsigned i = 0; i < 3; i++) {
     kcmp_error = errors[i];
-    world_run(w, 3600);
-    asked += 40;
+    kcmp_calls = 0;
+    put_forked(w, 100 * (i + 1));
     for (int j = 0; j < 10; j++) {
-      assert_int_equal(kcmp_calls, asked);
-      world_assert(w, "g", "resident=%uk", 41 * 8192 + 40 * 4);
-      world_run(w, 10);
+      world_run(w, 3600);
+      assert_int_equal(kcmp_calls, 40);
+      world_assert(w, "g", "resident=%uk", (i + 1) * (41 * 8192 + 40 * 4));
     }
   }
-  kcmp_error = 0;
-  world_run(w, 3600);
-  assert_int_equal(kcmp_calls, asked + 40);
-  world_assert(w, "g", "resident=8192k");
-  assert_int_equal(world_members(w, "g"), 41);
-}
-
-/* Siblings in three memories that all show the same numbers. */
-static void start_siblings(struct world *w) {
-  kcmp_error = 0;
-  kcmp_span = 10;
-  w->settings.policy.refresh = REFRESH_ALWAYS;
-  world_make_own(w);
-  for (uint32_t i = 0; i < 9; i++) {
-    struct fake f = member(10 * (1 + i / 3) + i % 3, "g");
-
-    f.start_stack = 1;
-    world_put(w, f);
-  }
-  group(w, "g");
-  world_run(w, 1);
-  world_run(w, 1);
-  world_run(w, 1);
-  world_run(w, 1);
-}
-
-WORLD_TEST(siblings_are_found_beside_others_with_the_same_numbers) {
-  start_siblings(w);
-  world_assert(w, "g", "resident=%uk", 3 * 8192);
-  assert_int_equal(world_members(w, "g"), 9);
-}
-
-WORLD_TEST(siblings_stay_together_when_the_oldest_execs) {
-  struct fake oldest = member(10, "g");
-
-  start_siblings(w);
-  kcmp_alone = 10;
-  oldest.start_stack = 2;
-  oldest.size++;
-  world_put(w, oldest);
-  world_run(w, 1);
-  world_assert(w, "g", "resident=%uk", 4 * 8192);
 }
 
 /* A parent and two children with equal numbers: to the kernel, main threads
@@ -393,41 +304,34 @@ WORLD_TEST(processes_whose_main_threads_are_dead_have_their_own_memory) {
   }
 }
 
-/* Two in one memory, which the kernel has told, stay so when their main threads
- * end. */
-WORLD_TEST(siblings_stay_together_when_their_main_threads_end) {
-  start_siblings(w);
-  for (uint32_t pid = 11; pid < 13; pid++) {
-    struct fake f = member(pid, "g"), live = member(pid + 100, "t");
-
-    f.start_stack = 1;
-    f.state = 'Z';
-    f.size = 0;
-    f.threads = live.threads = 2;
-    world_put(w, f);
-    proctree_put_thread(&w->tree, pid, &live);
-  }
-  for (int i = 0; i < 3; i++) {
-    world_run(w, 1);
-    world_assert(w, "g", "resident=%uk", 3 * 8192);
-  }
-}
-
-/* Meanwhile what it looks like is an answer. */
-WORLD_TEST(child_in_vfork_is_counted_once_where_the_kernel_does_not_tell) {
-  struct fake parent = member(10, "g");
+/* Two in one memory stay so when their main threads end, and then it is the
+ * child's. */
+WORLD_TEST(memory_stays_the_parents_until_that_ends) {
+  struct fake parent = member(10, "g"), live = member(110, "t");
 
   w->settings.policy.refresh = REFRESH_ALWAYS;
   world_make_own(w);
   put_family(w, &parent, 1);
   group(w, "g");
-  for (int i = 0; i < 4; i++) {
-    parent.state = i % 2 ? 'D' : 'S';
-    world_put(w, parent);
-    world_run(w, 1);
-    world_assert(w, "g", "rss=%uk", (i % 2 ? 1 : 2) * 8192);
+  world_run(w, 1);
+  parent.state = 'Z';
+  parent.size = 0;
+  parent.threads = live.threads = 2;
+  put_family(w, &parent, 1);
+  for (uint32_t pid = 10; pid < 12; pid++) {
+    struct fake f = pid == 10 ? parent : fake_child(&parent, pid);
+
+    f.state = 'Z';
+    world_put(w, f);
+    proctree_put_thread(&w->tree, pid, &live);
   }
-  assert_int_equal(kcmp_calls, 1);
+  for (int i = 0; i < 3; i++) {
+    world_run(w, 1);
+    world_assert(w, "g", "resident=8192k ps_count=2");
+  }
+  proctree_end(&w->tree, 10);
+  world_expect(w, 1, "g", "resident=8192k");
+  assert_int_equal(world_members(w, "g"), 1);
 }
 
 static void put_and_expect_calls(struct world *w, struct fake f, unsigned n) {
@@ -441,6 +345,7 @@ static void put_and_expect_calls(struct world *w, struct fake f, unsigned n) {
 WORLD_TEST(after_an_exec_the_kernel_is_asked_again) {
   struct fake parent = member(10, "g"), child;
 
+  kcmp_error = EPERM;
   world_make_own(w);
   parent.start_stack = 0;
   world_put(w, parent);
@@ -456,25 +361,20 @@ WORLD_TEST(after_an_exec_the_kernel_is_asked_again) {
   put_and_expect_calls(w, child, 3);
 }
 
-/* Two cycles with a child in vfork, of which the second knows that. */
-static void start_vfork(struct world *w, const struct fake *parent) {
+/* It has its own memory now, but that cannot be asked. */
+WORLD_TEST(child_of_one_in_quarantine_is_as_it_was) {
+  struct fake parent = member(10, "g");
+
   w->settings.policy.refresh = REFRESH_ALWAYS;
   w->settings.read_timeout_ns = TIMEOUT_NS;
-  put_family(w, parent, 1);
+  world_make_own(w);
+  put_family(w, &parent, 1);
   group(w, "g");
   world_run(w, 1);
-  world_run(w, 1);
-}
-
-/* It does not wait any more, but that cannot be asked now. */
-WORLD_TEST(child_of_one_in_quarantine_is_as_it_was) {
-  struct fake parent = waiting(10, "g");
-
-  start_vfork(w, &parent);
   proctree_hang(&w->tree, "10/smaps_rollup");
   world_run_hung(w, 1, 1);
   proctree_rename(&w->tree, "10/smaps_rollup", "fifo");
-  parent.state = 'S';
+  kcmp_alone = 11;
   world_put(w, parent);
   proctree_wake(&w->tree, "fifo");
   for (int i = 0; i < 100; i++) {

@@ -438,8 +438,7 @@ static int is_an_answer(void) {
       {"open", "job.pid", "", FOR_THE_FIRST_CYCLE},
       {"fstat", "job.pid", "", FOR_THE_FIRST_CYCLE},
       {"read", "job.pid", "", FOR_THE_FIRST_CYCLE},
-      /* Then only a parent that waits in vfork is recognised. */
-      {"kcmp", "", "", FOR_A_CYCLE},
+      {"kcmp", "", "", UNTIL_AN_EXEC},
   };
   const char *what = faults_made(), *colon = strrchr(what, ':');
 

@@ -358,10 +358,3 @@ FIXTURE_TEST(a_process_that_is_listed_twice_is_listed_once) {
   assert_int_equal(entries[0].pid, 9);
   assert_int_equal(entries[1].pid, 10);
 }
-
-/* Its pids are of some other machine; kcmp would compare processes of ours. */
-FIXTURE_TEST(captured_tree_does_not_ask_about_address_spaces) {
-  bool is_same;
-
-  assert_int_equal(procfs_is_same_mm(f->procfs, 10, 10, &is_same), -EOPNOTSUPP);
-}

@@ -115,7 +115,7 @@ TEST(reset_forgets_all_but_pid_and_inode) {
   p->starttime_ticks = 9;
   p->is_linked = p->is_settled = true;
   p->n_groups = p->n_claims = 1;
-  p->kcmp_refused_until_ns = 1;
+  p->is_kcmp_refused = true;
   process_reset(p, note_gone, &gone);
   assert_true(gone.has[5]);
   memset(&want, 0, sizeof(want));

@@ -331,28 +331,3 @@ FIXTURE_TEST(sample_takes_and_gives_references_to_its_layout) {
   assert_null(job.sample.layout);
   page_layout_drop(layout);
 }
-
-/* --- whose mm it is --- */
-
-/* A tree's pids are not ours, so the kernel is not asked. */
-FIXTURE_TEST(without_kcmp_a_parent_that_waits_tells) {
-  static const struct {
-    char state;
-    bool may_be_vfork, is_same;
-  } cases[] = {{'D', true, true}, {'D', false, false}, {'S', true, false}};
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct fake parent = server(9);
-    struct read_job job = {.process = &f->p,
-                           .kind = READ_SAME_MM,
-                           .other_pid = 9,
-                           .may_be_vfork = cases[i].may_be_vfork};
-
-    parent.state = cases[i].state;
-    reading_put(f, parent);
-    reader_run(&f->reader, &job, 1);
-    assert_int_equal(job.result, 0);
-    assert_int_equal(job.mm.is_same, cases[i].is_same);
-    assert_false(job.mm.is_certain);
-  }
-}

@@ -78,7 +78,6 @@ FIXTURE_TEST(hung_read_is_told_with_its_file) {
       {READ_SAMPLE, "10/maps", "maps"},
       {READ_SAMPLE, "kpagecount", "kpagecount"},
       {READ_MAPPING_SAMPLE, "10/maps", "maps"},
-      {READ_SAME_MM, "10/stat", "stat"},
       {READ_CGROUP, "10/cgroup", "cgroup"},
       {READ_CGROUP, "sys/fs/cgroup/memory.current", "memory.current"},
   };
@@ -86,8 +85,6 @@ FIXTURE_TEST(hung_read_is_told_with_its_file) {
   for (size_t i = 0; i < LENGTH(cases); i++) {
     struct read_job job = {.process = &f->p,
                            .kind = cases[i].kind,
-                           .other_pid = 10,
-                           .may_be_vfork = true,
                            .cgroup = {.pid = 10, .wants = CGROUP_WANTS_USAGE}};
 
     if (job.kind == READ_CGROUP)
