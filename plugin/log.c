@@ -206,7 +206,7 @@ static void log_limits(struct log_state *s, const struct cycle_results *r) {
     WARNING("smaps plugin: MaxGroups is reached: no group \"%s\" for process "
             "%u \"%s\"; such processes go to Other until there is room; the "
             "name of a group counts for an hour after its end; see "
-            "count-groups_refused for the number of refused names",
+            "count-groups_refused for the number of such processes",
             d->name, d->pid, d->comm);
 }
 

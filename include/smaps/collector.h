@@ -42,7 +42,7 @@ struct collector_counts {
   uint64_t denied;         /* the kernel refuses the process or its rollup */
   uint64_t hung;           /* processes in quarantine: reading them hangs */
   uint64_t unidentified;   /* live processes whose groups are unknown */
-  uint64_t groups_refused; /* names that MaxGroups refused */
+  uint64_t groups_refused; /* processes with a refused name */
   /* The ReadBudget that would be enough, if it has been too small for a minute
    * to read each member once in its MaxAge; otherwise 0. */
   double read_budget_wanted;

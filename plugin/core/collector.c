@@ -32,8 +32,6 @@ struct collector {
   uint64_t (*clock_ns)(void);
   uint64_t (*cpu_clock_ns)(void);
   uint64_t (*wall_clock_ns)(void);
-  uint32_t *refused; /* scratch: hashes of refused names */
-  size_t cap_refused;
 };
 
 /* How long the end may wait for files to be written. */
@@ -144,7 +142,6 @@ void collector_free(struct collector *c) {
   measurer_done(&c->measurer);
   reader_done(&c->reader);
   procfs_free(c->procfs);
-  free(c->refused);
   free(c);
 }
 
@@ -198,42 +195,6 @@ static uint64_t count_unidentified(const struct collector *c) {
   return n;
 }
 
-static int compare_hashes(const void *a, const void *b) {
-  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-  return (x > y) - (x < y);
-}
-
-static int make_refused_room(struct collector *c) {
-  uint32_t *refused;
-
-  if (c->cap_refused >= c->processes.n)
-    return 0;
-  refused = reallocarray(c->refused, c->processes.cap, sizeof(*refused));
-  if (!refused)
-    return -ENOMEM;
-  c->refused = refused;
-  c->cap_refused = c->processes.cap;
-  return 0;
-}
-
-/* The number of different names that MaxGroups refuses. */
-static uint64_t count_refused(struct collector *c) {
-  uint64_t distinct = 0;
-  size_t n = 0;
-
-  if (make_refused_room(c) < 0)
-    return 0;
-  for (size_t i = 0; i < c->processes.n; i++)
-    if (c->processes.processes[i]->refused_name)
-      c->refused[n++] = c->processes.processes[i]->refused_name;
-  if (n > 0)
-    qsort(c->refused, n, sizeof(*c->refused), compare_hashes);
-  for (size_t i = 0; i < n; i++)
-    distinct += i == 0 || c->refused[i] != c->refused[i - 1];
-  return distinct;
-}
-
 static void count_all(struct collector *c, uint64_t start_ns) {
   const struct measure_counts *m = &c->measurer.counts;
   struct collector_counts counts = {
@@ -246,8 +207,7 @@ static void count_all(struct collector *c, uint64_t start_ns) {
       .read_budget_wanted = read_budget_wanted_percent(&c->measurer.budget),
       .vanished = c->measurer.counts.vanished + c->identify.vanished,
       .denied = m->denied + c->results.diags[DIAG_PROCESS_DENIED].count,
-      .unidentified = count_unidentified(c),
-      .groups_refused = count_refused(c)};
+      .unidentified = count_unidentified(c)};
   size_t cursor = 0;
 
   for (size_t i = 0; i < c->processes.n; i++) {
@@ -256,6 +216,7 @@ static void count_all(struct collector *c, uint64_t start_ns) {
 
     counts.processes += is_alive;
     counts.matched += is_alive && p->n_groups > 0;
+    counts.groups_refused += p->is_refused;
     counts.hung += is_alive && quarantine_has(p, start_ns);
   }
   while (collector_next_group(c, &cursor))

@@ -1,14 +1,400 @@
 #include "match/match.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "diag.h"
-#include "match/membership.h"
 
-/* Each further pass handles processes that the pass before has made due. */
-#define PASSES_MAX 16
+/* --- groups and claims of a single process -------------------------------- */
+
+/* Other comes after the last rule. */
+static size_t rule_index(const struct matcher *m, const struct rule *rule) {
+  return rule == &m->settings->other ? m->settings->n_rules
+                                     : (size_t)(rule - m->settings->rules);
+}
+
+static int get_or_add_group(struct matcher *m, const struct group_name *name,
+                            bool is_fixed, const struct rule *rule,
+                            struct group **ret) {
+  int rc = group_table_get_or_add(m->groups, name->text, is_fixed,
+                                  &rule->report, ret);
+
+  if (rc == 0 && !(*ret)->policy) {
+    (*ret)->policy = &rule->policy;
+    (*ret)->rule = rule_index(m, rule);
+    (*ret)->rule_attributes = rule_attributes(rule);
+  }
+  return rc;
+}
+
+static int add_fixed_group(struct matcher *m, const struct rule *rule) {
+  static const struct attributes nobody;
+  struct group *group;
+  struct group_name name;
+  int rc;
+
+  if (rule->is_ignore || rule->name.n == 0 || !template_is_fixed(&rule->name) ||
+      !template_expand(&rule->name, &nobody, NULL, &name))
+    return 0;
+  rc = get_or_add_group(m, &name, true, rule, &group);
+  if (rc == 0)
+    m->fixed[rule_index(m, rule)] = group;
+  return rc;
+}
+
+static int add_fixed_groups(struct matcher *m) {
+  const struct settings *settings = m->settings;
+  int rc = 0;
+
+  for (size_t i = 0; rc == 0 && i < settings->n_rules; i++)
+    rc = add_fixed_group(m, &settings->rules[i]);
+  return rc == 0 ? add_fixed_group(m, &settings->other) : rc;
+}
+
+static void release_groups(struct matcher *m, struct group **groups, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    group_table_release(m->groups, groups[i]);
+}
+
+static void release_claims(struct matcher *m, const struct claim *claims,
+                           size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (claims[i].group)
+      group_table_release(m->groups, claims[i].group);
+}
+
+void matcher_forget(struct matcher *m, struct process *p) {
+  release_groups(m, p->groups, p->n_groups);
+  release_claims(m, p->claims, p->n_claims);
+  cgroup_tree_release(&m->cgroups, p->cgroup);
+  free(p->groups);
+  free(p->claims);
+  free(p->perhaps);
+  free(p->why);
+  p->groups = p->perhaps = NULL;
+  p->claims = NULL;
+  p->why = NULL;
+  p->cgroup = NULL;
+  p->n_groups = p->n_claims = p->n_perhaps = 0;
+}
+
+/* Two rules can yield the same name: it counts once. */
+static void add_group(struct matcher *m, struct group *group) {
+  for (size_t i = 0; i < m->n_groups; i++)
+    if (m->made_groups[i] == group)
+      return;
+  group->references++;
+  m->made_groups[m->n_groups++] = group;
+}
+
+/* The claims that a process inherits: its parent's, or for an orphan the claims
+ * that it has inherited before. */
+struct inheritance {
+  const struct claim *claims;
+  size_t n;
+  bool is_orphan;
+};
+
+static const struct claim *find_claim(const struct claim *claims, size_t n,
+                                      size_t rule) {
+  for (size_t i = 0; i < n; i++)
+    if (claims[i].rule == rule)
+      return &claims[i];
+  return NULL;
+}
+
+static bool is_passed_on(const struct inheritance *in, const struct claim *c) {
+  return !in->is_orphan || c->is_inherited;
+}
+
+static const struct claim *find_inherited(const struct inheritance *in,
+                                          size_t rule) {
+  const struct claim *claim = find_claim(in->claims, in->n, rule);
+
+  return claim && is_passed_on(in, claim) ? claim : NULL;
+}
+
+static void add_claim(struct matcher *m, size_t rule, struct group *group,
+                      bool is_inherited) {
+  if (find_claim(m->made_claims, m->n_claims, rule))
+    return;
+  if (group)
+    group->references++;
+  m->made_claims[m->n_claims++] = (struct claim){
+      .group = group, .rule = (uint16_t)rule, .is_inherited = is_inherited};
+}
+
+static void note_refused(struct matcher *m, struct process *p,
+                         const struct group_name *name) {
+  struct diag *t = &m->diags[DIAG_GROUP_REFUSED];
+
+  p->is_refused = true;
+  if (t->count == 0)
+    snprintf(t->name, sizeof(t->name), "%s", name->text);
+  diag_note(m->diags, DIAG_GROUP_REFUSED, p, 0, NULL);
+}
+
+/* --- explanations --------------------------------------------------------- */
+
+static void add_also(struct matcher *m, size_t i) {
+  if (m->n_also < EXPLAIN_MAX)
+    m->also[m->n_also++] = (uint16_t)i;
+}
+
+bool matcher_would_take(const struct rule *rule, const struct attributes *id,
+                        uint32_t pid) {
+  struct captures captures;
+  struct group_name name;
+
+  return rule_match(rule, id, pid, &captures) > 0 &&
+         (rule->is_ignore ||
+          template_expand(&rule->name, id, &captures, &name));
+}
+
+/* Notes the later rules that match, too, for an explanation. */
+static void explain_others(struct matcher *m, const struct process *p,
+                           size_t first) {
+  for (size_t i = first; m->explains && i < m->settings->n_rules; i++)
+    if (matcher_would_take(&m->settings->rules[i], &m->attributes, p->pid))
+      add_also(m, i);
+}
+
+/* --- what cannot be ruled out ----------------------------------------------
+ */
+
+static bool has_group(struct group *const *groups, size_t n,
+                      const struct group *g) {
+  for (size_t i = 0; i < n; i++)
+    if (groups[i] == g)
+      return true;
+  return false;
+}
+
+/* A process that was in the group still runs the program, whatever its name is
+ * now, unless another attribute rules that out. */
+static void add_perhaps(struct matcher *m, const struct process *p, size_t i) {
+  struct group *group = m->fixed[i];
+  struct glimpse glimpse;
+
+  if (!m->unknown || !group)
+    return;
+  glimpse = (struct glimpse){.id = m->attributes,
+                             .pid = p->pid,
+                             .unknown = m->unknown,
+                             .may_be_renamed =
+                                 has_group(p->groups, p->n_groups, group) ||
+                                 has_group(p->perhaps, p->n_perhaps, group)};
+  if (rule_could_match(&m->settings->rules[i], &glimpse))
+    m->made_perhaps[m->n_perhaps++] = group;
+}
+
+static unsigned find_unknown(const struct matcher *m) {
+  unsigned unknown = m->wanted_attributes & REFUSABLE_ATTRIBUTES;
+
+  for (int a = 0; a < ATTRIBUTES; a++)
+    if (m->attributes.value[a])
+      unknown &= ~(1U << a);
+  return unknown;
+}
+
+/* --- applying the rules --------------------------------------------------- */
+
+enum verdict { PASSED, TAKEN, REFUSED };
+
+/* Decides if the rule takes the process by its own names; *ret is the group, or
+ * NULL. */
+static enum verdict apply_by_name(struct matcher *m, struct process *p,
+                                  const struct rule *rule, struct group **ret) {
+  struct captures captures;
+  struct group_name name;
+  int rc;
+
+  *ret = NULL;
+  rc = rule_match(rule, &m->attributes, p->pid, &captures);
+  if (rc < 0)
+    m->is_out_of_memory = true;
+  if (rc <= 0)
+    return PASSED;
+  if (rule->is_ignore)
+    return TAKEN;
+  if (!template_expand(&rule->name, &m->attributes, &captures, &name))
+    return PASSED;
+  rc = get_or_add_group(m, &name, false, rule, ret);
+  if (rc == GROUP_REFUSED)
+    note_refused(m, p, &name);
+  if (rc < 0)
+    m->is_out_of_memory = true;
+  return rc == 0 ? TAKEN : REFUSED;
+}
+
+static enum verdict apply_rule(struct matcher *m, struct process *p, size_t i,
+                               const struct inheritance *inheritance) {
+  const struct rule *rule = &m->settings->rules[i];
+  const struct claim *claim = find_inherited(inheritance, i);
+  struct group *group;
+  enum verdict by_name = apply_by_name(m, p, rule, &group), verdict = by_name;
+
+  if (verdict == PASSED && claim) {
+    group = claim->group;
+    verdict = TAKEN;
+  }
+  if (verdict == PASSED)
+    add_perhaps(m, p, i);
+  if (verdict == TAKEN && !rule->is_view) {
+    m->rule = (uint16_t)i;
+    m->is_inherited = by_name == PASSED;
+  } else if (by_name != PASSED) {
+    add_also(m, i);
+  }
+  /* A refused view does not stop the rules below. */
+  if (verdict != TAKEN)
+    return rule->is_view ? PASSED : verdict;
+  if (group)
+    add_group(m, group);
+  if (rule->takes_children)
+    add_claim(m, i, group, claim != NULL);
+  return rule->is_view ? PASSED : TAKEN;
+}
+
+static void apply_other(struct matcher *m) {
+  const struct rule *other = &m->settings->other;
+  struct group *group;
+  struct group_name name;
+  static const struct attributes nobody;
+
+  if (other->name.n == 0 ||
+      !template_expand(&other->name, &nobody, NULL, &name))
+    return;
+  if (get_or_add_group(m, &name, true, other, &group) != 0)
+    return;
+  add_group(m, group);
+  m->rule = (uint16_t)rule_index(m, other);
+}
+
+static void apply_rules(struct matcher *m, struct process *p,
+                        const struct inheritance *inheritance) {
+  enum verdict verdict = PASSED;
+  size_t n = 0;
+
+  m->attributes = attributes_get(&p->attributes);
+  m->unknown = find_unknown(m);
+  m->n_groups = m->n_claims = m->n_perhaps = 0;
+  m->rule = NO_RULE;
+  m->is_inherited = false;
+  m->n_also = 0;
+  p->is_refused = false;
+  while (n < m->settings->n_rules && verdict == PASSED)
+    verdict = apply_rule(m, p, n++, inheritance);
+  explain_others(m, p, n);
+  if (verdict != TAKEN)
+    apply_other(m);
+  /* A claim passes through a process that another rule has taken. */
+  for (size_t i = 0; i < inheritance->n; i++)
+    if (is_passed_on(inheritance, &inheritance->claims[i]))
+      add_claim(m, inheritance->claims[i].rule, inheritance->claims[i].group,
+                true);
+}
+
+static bool is_same_claims(const struct matcher *m, const struct process *p) {
+  if (p->n_claims != m->n_claims)
+    return false;
+  for (size_t i = 0; i < m->n_claims; i++) {
+    const struct claim *old =
+        find_claim(p->claims, p->n_claims, m->made_claims[i].rule);
+
+    if (!old || old->group != m->made_claims[i].group ||
+        old->is_inherited != m->made_claims[i].is_inherited)
+      return false;
+  }
+  return true;
+}
+
+static void *copy_of(struct matcher *m, const void *made, size_t size) {
+  void *copy = size > 0 ? malloc(size) : NULL;
+
+  if (copy)
+    memcpy(copy, made, size);
+  m->is_out_of_memory |= size > 0 && !copy;
+  return copy;
+}
+
+static struct explanation *explanation_of(struct matcher *m) {
+  size_t also = m->n_also * sizeof(m->also[0]);
+  struct explanation *why = m->explains ? malloc(sizeof(*why) + also) : NULL;
+
+  m->is_out_of_memory |= m->explains && !why;
+  if (!why)
+    return NULL;
+  why->rule = m->rule;
+  why->is_inherited = m->is_inherited;
+  why->n_also = m->n_also;
+  memcpy(why->also, m->also, also);
+  return why;
+}
+
+static struct cgroup_node *cgroup_of(struct matcher *m) {
+  const char *path = m->attributes.value[ATTRIBUTE_CGROUP];
+  struct cgroup_node *node = NULL;
+
+  if (path && cgroup_tree_get(&m->cgroups, path, &node) < 0)
+    m->is_out_of_memory = true;
+  return node;
+}
+
+/* Moves the new groups and claims, with their references, to the process. The
+ * old ones are released later: the two may share groups. */
+static void adopt_made(struct matcher *m, struct process *p) {
+  struct process made = {
+      .groups = copy_of(m, m->made_groups, m->n_groups * sizeof(*p->groups)),
+      .claims = copy_of(m, m->made_claims, m->n_claims * sizeof(*p->claims)),
+      .perhaps =
+          copy_of(m, m->made_perhaps, m->n_perhaps * sizeof(*p->perhaps)),
+      .why = explanation_of(m),
+      .cgroup = cgroup_of(m)};
+
+  if (m->is_out_of_memory) {
+    matcher_forget(m, &made);
+    return;
+  }
+  p->has_changed_claims = !is_same_claims(m, p);
+  matcher_forget(m, p);
+  p->groups = made.groups;
+  p->claims = made.claims;
+  p->perhaps = made.perhaps;
+  p->why = made.why;
+  p->cgroup = made.cgroup;
+  p->n_groups = (uint16_t)m->n_groups;
+  p->n_claims = (uint16_t)m->n_claims;
+  p->n_perhaps = (uint16_t)m->n_perhaps;
+}
+
+/* Matches the process anew. parent is NULL for an orphan, which keeps what it
+ * inherited before. */
+static void update(struct matcher *m, struct process *p,
+                   const struct process *parent) {
+  const struct process *source = parent ? parent : p;
+  const struct inheritance inheritance = {
+      .claims = source->claims, .n = source->n_claims, .is_orphan = !parent};
+
+  m->is_out_of_memory = false;
+  apply_rules(m, p, &inheritance);
+  if (!m->is_out_of_memory)
+    adopt_made(m, p);
+  p->is_match_due = m->is_out_of_memory;
+  if (!m->is_out_of_memory)
+    return;
+  release_groups(m, m->made_groups, m->n_groups);
+  release_claims(m, m->made_claims, m->n_claims);
+  /* Its groups are unknown; the groups that it had report themselves as
+   * incomplete. */
+  p->state = PROCESS_UNKNOWN;
+  diag_note(m->diags, DIAG_FAILED, p, -ENOMEM, "names");
+}
+
+/* --- all processes ---------------------------------------------------------
+ */
 
 int matcher_init(struct matcher *m, const struct settings *settings,
                  struct group_table *groups, struct diag *diags,
@@ -34,7 +420,7 @@ int matcher_init(struct matcher *m, const struct settings *settings,
       !m->fixed)
     rc = -ENOMEM;
   if (rc == 0)
-    rc = membership_add_fixed_groups(m);
+    rc = add_fixed_groups(m);
   if (rc < 0)
     matcher_done(m);
   return rc;
@@ -50,10 +436,6 @@ void matcher_done(struct matcher *m) {
   cgroup_tree_done(&m->cgroups);
   free(m->chain);
   *m = (struct matcher){0};
-}
-
-void matcher_forget(struct matcher *m, struct process *p) {
-  membership_release(m, p);
 }
 
 /* --- order and time ------------------------------------------------------- */
@@ -94,21 +476,13 @@ static bool may_match(struct matcher *m, const struct process *p,
   return has_time(m, MATCH_BUDGET_NS) || !m->has_matched_waiting;
 }
 
-/* True if MaxGroups would now accept any name that it refused. */
-static bool is_admitted_now(const struct matcher *m, const struct process *p) {
-  return p->refused_name && !group_table_is_full(m->groups);
-}
-
 static void resolve(struct matcher *m, const struct process_table *t,
                     struct process *p) {
   const struct process *parent =
       m->has_children_rules ? process_table_parent(t, p) : NULL;
 
-  p->is_resolved = true;
-  /* Set even while its state is unknown: the parent's change is visible in this
-   * cycle only. */
-  p->is_match_due |=
-      (parent && parent->has_changed_claims) || is_admitted_now(m, p);
+  /* Set even while its state is unknown, for the next cycle. */
+  p->is_match_due |= parent && parent->has_changed_claims;
   if (p->state != PROCESS_ALIVE || !p->is_match_due)
     return;
   if (!may_match(m, p, parent)) {
@@ -118,7 +492,7 @@ static void resolve(struct matcher *m, const struct process_table *t,
     return;
   }
   m->has_matched_waiting |= m->may_match_long;
-  membership_update(m, p, parent);
+  update(m, p, parent);
 }
 
 /* Resolves ancestors first, because their claims are inherited. A broken tree
@@ -152,18 +526,54 @@ static int make_chain_room(struct matcher *m, size_t n) {
   return 0;
 }
 
-static void begin_pass(struct matcher *m, const struct process_table *t,
-                       bool may_match_long) {
-  m->may_match_long = may_match_long;
+/* Makes processes due through others: descendants of processes that changed
+ * last in the cycle before, and refused processes if there is room. */
+static void begin(struct matcher *m, const struct process_table *t) {
+  bool has_room = !group_table_is_full(m->groups);
+
+  m->began_ns = 0;
+  m->has_matched_waiting = false;
   m->n_waiting = 0;
+  for (size_t i = 0; i < t->n; i++) {
+    struct process *p = t->processes[i];
+    const struct process *parent =
+        m->has_children_rules ? process_table_parent(t, p) : NULL;
+
+    p->is_match_due |=
+        (parent && parent->has_changed_claims) || (p->is_refused && has_room);
+  }
   for (size_t i = 0; i < t->n; i++)
-    t->processes[i]->is_resolved = t->processes[i]->is_waiting =
+    t->processes[i]->has_changed_claims = t->processes[i]->is_resolved =
         t->processes[i]->is_match_deferred = false;
+}
+
+static struct process *longest_refused(const struct process_table *t) {
+  struct process *longest = NULL;
+
+  for (size_t i = 0; i < t->n; i++) {
+    struct process *p = t->processes[i];
+
+    if (p->is_refused && p->state == PROCESS_ALIVE && !p->is_resolved &&
+        (!longest || p->refusals > longest->refusals))
+      longest = p;
+  }
+  return longest;
+}
+
+/* Gives free places to processes whose names were refused for the longest time,
+ * not to newcomers: otherwise processes that come and go with ever new names
+ * would keep a service out. */
+static void resolve_refused(struct matcher *m, const struct process_table *t) {
+  struct process *p;
+
+  m->may_match_long = true;
+  while (!group_table_is_full(m->groups) && (p = longest_refused(t)))
+    resolve_with_ancestors(m, t, p);
 }
 
 /* Resolves the ordinary processes and collects those that wait. */
 static void resolve_ordinary(struct matcher *m, const struct process_table *t) {
-  begin_pass(m, t, false);
+  m->may_match_long = false;
   for (size_t i = 0; i < t->n; i++)
     resolve_with_ancestors(m, t, t->processes[i]);
 }
@@ -178,91 +588,19 @@ static int compare_waiting(const void *a, const void *b) {
   return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-static void resolve_sorted(struct matcher *m, const struct process_table *t,
-                           int (*compare)(const void *, const void *)) {
+static void resolve_waiting(struct matcher *m, const struct process_table *t) {
+  m->may_match_long = true;
+  for (size_t i = 0; i < m->n_waiting; i++)
+    m->waiting[i]->is_resolved = m->waiting[i]->is_match_deferred = false;
   if (m->n_waiting > 0)
-    qsort(m->waiting, m->n_waiting, sizeof(struct process *), compare);
+    qsort(m->waiting, m->n_waiting, sizeof(struct process *), compare_waiting);
   for (size_t i = 0; i < m->n_waiting; i++)
     resolve_with_ancestors(m, t, m->waiting[i]);
 }
 
-static void resolve_waiting(struct matcher *m, const struct process_table *t) {
-  m->may_match_long = true;
-  for (size_t i = 0; i < m->n_waiting; i++) {
-    m->waiting[i]->is_resolved = m->waiting[i]->is_match_deferred = false;
-    m->waiting[i]->is_waiting = true;
-  }
-  resolve_sorted(m, t, compare_waiting);
-}
-
-static int compare_refused(const void *a, const void *b) {
-  const struct process *x = *(struct process *const *)a;
-  const struct process *y = *(struct process *const *)b;
-
-  if (x->refusals != y->refusals)
-    return x->refusals > y->refusals ? -1 : 1;
-  return (x->pid > y->pid) - (x->pid < y->pid);
-}
-
-/* Gives free places to processes whose names were refused for the longest time,
- * not to newcomers: otherwise processes that come and go with ever new names
- * would keep a service out. */
-static void resolve_refused(struct matcher *m, const struct process_table *t) {
-  begin_pass(m, t, true);
-  for (size_t i = 0; i < t->n; i++) {
-    struct process *p = t->processes[i];
-
-    if (p->refused_name && p->state == PROCESS_ALIVE && is_admitted_now(m, p))
-      m->waiting[m->n_waiting++] = p;
-  }
-  resolve_sorted(m, t, compare_refused);
-}
-
-static void clear_changes(const struct process_table *t) {
-  for (size_t i = 0; i < t->n; i++)
-    t->processes[i]->has_changed_claims = false;
-}
-
-/* Marks the processes that became due through others in this pass: descendants
- * of processes that waited, and processes whose refused name may be that of a
- * group by now. True if any is alive. */
-static bool mark_followers(struct matcher *m, const struct process_table *t) {
-  bool has_any = false;
-
-  for (size_t i = 0; i < t->n; i++) {
-    struct process *p = t->processes[i];
-    const struct process *parent =
-        m->has_children_rules ? process_table_parent(t, p) : NULL;
-
-    if (p->is_match_due ||
-        !((parent && parent->has_changed_claims && !p->is_waiting) ||
-          membership_may_be_made(m, p)))
-      continue;
-    p->is_match_due = true;
-    has_any |= p->state == PROCESS_ALIVE;
-  }
-  m->made_names = 0;
-  clear_changes(t);
-  return has_any;
-}
-
-static void resolve_all(struct matcher *m, const struct process_table *t) {
-  m->began_ns = 0;
-  m->has_matched_waiting = false;
-  clear_changes(t);
-  resolve_refused(m, t);
-  for (int i = 0; i < PASSES_MAX; i++) {
-    resolve_ordinary(m, t);
-    clear_changes(t);
-    resolve_waiting(m, t);
-    if (!mark_followers(m, t))
-      return;
-  }
-}
-
 /* A live process that is still due was deferred: its groups are unknown. */
 static void finish_process(struct matcher *m, struct process *p) {
-  if (!p->refused_name)
+  if (!p->is_refused)
     p->refusals = 0;
   else if (p->refusals < UINT16_MAX)
     p->refusals++;
@@ -285,7 +623,10 @@ int matcher_run(struct matcher *m, struct process_table *t) {
   if (rc < 0)
     return rc;
   before = uselocale(m->locale);
-  resolve_all(m, t);
+  begin(m, t);
+  resolve_refused(m, t);
+  resolve_ordinary(m, t);
+  resolve_waiting(m, t);
   uselocale(before);
   for (size_t i = 0; i < t->n; i++)
     finish_process(m, t->processes[i]);

@@ -45,18 +45,6 @@ static void mark_groups_of_pid_files(const struct matcher *m) {
       mark(&m->fixed[i], 1);
 }
 
-/* True if the rule certainly takes the process, so that no rule after it
- * can. */
-static bool is_taken(const struct rule *rule, const struct glimpse *glimpse) {
-  struct captures captures;
-  struct group_name name;
-
-  return !rule->is_view &&
-         rule_match(rule, &glimpse->id, glimpse->pid, &captures) == 1 &&
-         (rule->is_ignore ||
-          template_expand(&rule->name, &glimpse->id, &captures, &name));
-}
-
 /* The parent from which a process inherits groups. */
 struct descent {
   bool is_known;
@@ -115,7 +103,7 @@ static void note_groups_of_glimpse(const struct matcher *m,
           (rule->takes_children && may_inherit(descent, g, i)))
         note(g, p, page_size);
     }
-    if (is_taken(rule, glimpse))
+    if (!rule->is_view && matcher_would_take(rule, &glimpse->id, glimpse->pid))
       return;
   }
 }

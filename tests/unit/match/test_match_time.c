@@ -175,4 +175,9 @@ WORLD_TEST(descendants_of_a_waiting_process_wait_with_it) {
   long_name_ns = 0;
   world_run(w, 1);
   world_assert_members(w, "server=3 rest=5");
+  /* They follow one that was matched last in the next cycle. */
+  put_long(w, 20, 1, "x");
+  world_run(w, 1);
+  world_run(w, 1);
+  world_assert_members(w, "rest=8");
 }
