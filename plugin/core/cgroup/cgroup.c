@@ -73,12 +73,15 @@ static unsigned parse_worth(struct span line, struct span *ret_path) {
   return worth_of(id, controllers);
 }
 
-static unsigned parse_path_line(struct span line, struct span *ret_path) {
-  unsigned worth = parse_worth(line, ret_path);
+/* In an unused hierarchy all processes are in the root, so any other path says
+ * more. */
+static unsigned rank_place(unsigned worth, struct span path) {
+  return worth && path.len > 1 ? worth + WORTH_SYSTEMD : worth;
+}
 
-  /* In an unused hierarchy all processes are in the root, so any other path
-   * says more. */
-  return worth && ret_path->len > 1 ? worth + WORTH_SYSTEMD : worth;
+static unsigned rank_memory(unsigned worth, struct span path) {
+  (void)path;
+  return worth == WORTH_SYSTEMD ? 0 : worth;
 }
 
 /*
@@ -86,47 +89,38 @@ static unsigned parse_path_line(struct span line, struct span *ret_path) {
  * 4:cpu,memory:/system.slice/nginx.service
  * 0::/system.slice/nginx.service
  *
- * A line without a newline was cut short and so names another path.
+ * A line without a newline was cut short and so names another path. Returns the
+ * highest rank; 0 without a usable line.
  */
-int cgroup_parse(const char *text, size_t len, struct span *ret) {
+static unsigned choose(const char *text, size_t len,
+                       unsigned (*rank)(unsigned worth, struct span path),
+                       struct span *ret) {
   struct cursor s = cursor_begin(text, len);
-  struct span line, path, best_path;
+  struct span line, path = {0};
   unsigned best = 0;
 
   while (parse_line(&s, &line) && s.at > line.text + line.len) {
-    unsigned worth = parse_path_line(line, &path);
+    unsigned worth = parse_worth(line, &path), own = rank(worth, path);
 
-    if (worth > best) {
-      best = worth;
-      best_path = path;
+    if (own > best) {
+      best = own;
+      *ret = path;
     }
   }
-  if (best == 0)
-    return -EBADMSG;
-  *ret = best_path;
-  return 0;
+  return best;
+}
+
+int cgroup_parse(const char *text, size_t len, struct span *ret) {
+  return choose(text, len, rank_place, ret) ? 0 : -EBADMSG;
 }
 
 int cgroup_parse_memory(const char *text, size_t len, bool *ret_is_v1,
                         struct span *ret) {
-  struct cursor s = cursor_begin(text, len);
-  struct span line, path, unified = {.text = NULL};
+  unsigned worth = choose(text, len, rank_memory, ret);
 
-  while (parse_line(&s, &line) && s.at > line.text + line.len) {
-    unsigned worth = parse_worth(line, &path);
-
-    if (worth == WORTH_MEMORY) {
-      *ret_is_v1 = true;
-      *ret = path;
-      return 0;
-    }
-    if (worth == WORTH_UNIFIED)
-      unified = path;
-  }
-  if (!unified.text)
+  if (!worth)
     return -EBADMSG;
-  *ret_is_v1 = false;
-  *ret = unified;
+  *ret_is_v1 = worth == WORTH_MEMORY;
   return 0;
 }
 

@@ -1,6 +1,5 @@
 #include "cgroup/cgroup_tree.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,9 +32,10 @@ static void describe(struct cgroup_node *node, struct span path) {
   node->is_slice = cgroup_slice(path, &name) && ends_with(path, name);
 }
 
-/* Adds a node below its parent, whose reference it takes. */
-static int add(struct cgroup_tree *t, struct span path,
-               struct cgroup_node *parent, struct cgroup_node **ret) {
+/* Adds a node with a reference, below its parent, whose reference it takes.
+ * NULL without memory. */
+static struct cgroup_node *add(struct cgroup_tree *t, struct span path,
+                               struct cgroup_node *parent) {
   struct cgroup_node *node = malloc(sizeof(*node) + path.len + 1), **nodes;
   bool is_found;
   size_t at = find(t, path, &is_found);
@@ -44,63 +44,52 @@ static int add(struct cgroup_tree *t, struct span path,
       node ? array_insert(t->nodes, &t->n, &t->cap, sizeof(*nodes), at) : NULL;
   if (!nodes) {
     free(node);
-    return -ENOMEM;
+    return NULL;
   }
   t->nodes = nodes;
   nodes[at] = node;
   *node = (struct cgroup_node){.parent = parent,
+                               .references = 1,
                                .depth = parent ? parent->depth + 1 : 0,
                                .serial = ++t->made};
   memcpy(node->path, path.text, path.len);
   node->path[path.len] = '\0';
   describe(node, path);
-  *ret = node;
-  return 0;
+  return node;
 }
 
-/* The path to the end of its next component after `len` bytes. */
-static size_t next_end(const char *path, size_t len) {
-  while (path[len] == '/')
-    len++;
-  while (path[len] != '/' && path[len] != '\0')
-    len++;
-  return len;
+/* The path of the parent; that of the root is "/". */
+static struct span above(struct span path) {
+  while (path.len > 1 && path.text[--path.len] != '/')
+    ;
+  return path;
 }
 
-static int get_below(struct cgroup_tree *t, struct span path,
-                     struct cgroup_node *parent, struct cgroup_node **ret) {
+static struct cgroup_node *get(struct cgroup_tree *t, struct span path) {
+  struct cgroup_node *node, *parent = NULL;
   bool is_found;
   size_t at = find(t, path, &is_found);
-  int rc = 0;
 
   if (is_found) {
-    cgroup_tree_release(t, parent);
-    *ret = t->nodes[at];
-  } else {
-    rc = add(t, path, parent, ret);
+    t->nodes[at]->references++;
+    return t->nodes[at];
   }
-  if (rc < 0)
+  if (path.len > 1 && !(parent = get(t, above(path))))
+    return NULL;
+  node = add(t, path, parent);
+  if (!node)
     cgroup_tree_release(t, parent);
-  else
-    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it is not the parent */
-    (*ret)->references++;
-  return rc;
+  return node;
 }
 
-int cgroup_tree_get(struct cgroup_tree *t, const char *path,
-                    struct cgroup_node **ret) {
-  struct cgroup_node *node = NULL;
-  size_t len = 0, end;
-  int rc = get_below(t, (struct span){.text = "/", .len = 1}, NULL, &node);
+struct cgroup_node *cgroup_tree_get(struct cgroup_tree *t, const char *path) {
+  struct span s = {.text = path, .len = strlen(path)};
+  unsigned depth = 1;
 
-  while (rc == 0 && node->depth < CGROUP_DEPTH_MAX &&
-         (end = next_end(path, len)) > len && path[end - 1] != '/') {
-    len = end;
-    rc = get_below(t, (struct span){.text = path, .len = len}, node, &node);
-  }
-  if (rc == 0)
-    *ret = node;
-  return rc;
+  for (size_t i = 1; i < s.len; i++)
+    if (path[i] == '/' && depth++ == CGROUP_DEPTH_MAX)
+      s.len = i;
+  return get(t, s);
 }
 
 static void remove_node(struct cgroup_tree *t, struct cgroup_node *node) {

@@ -15,7 +15,7 @@ struct cgroup_node {
   unsigned depth;             /* 0: the root */
   uint64_t serial;        /* unique, also among later nodes with this path */
   bool is_unit, is_slice; /* its path ends with the name of a unit, a slice */
-  uint64_t processes;     /* in it and below; set by whole.h */
+  uint64_t processes;     /* in it and below; set by cgroup_watch.h */
   char path[];
 };
 
@@ -29,9 +29,8 @@ struct cgroup_tree {
  * groups as deep as they like. */
 #define CGROUP_DEPTH_MAX 32
 
-/* Gets the node of a path, with a reference. 0 or -ENOMEM. */
-int cgroup_tree_get(struct cgroup_tree *t, const char *path,
-                    struct cgroup_node **ret);
+/* Gets the node of a path, with a reference. NULL without memory. */
+struct cgroup_node *cgroup_tree_get(struct cgroup_tree *t, const char *path);
 
 /* Drops a reference; accepts NULL. */
 void cgroup_tree_release(struct cgroup_tree *t, struct cgroup_node *node);

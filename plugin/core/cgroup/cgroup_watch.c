@@ -21,10 +21,8 @@ struct watched_cgroup {
   struct procfs_file usage_file; /* open, if there is room for it */
   uint64_t serial; /* of its node: another one has other processes */
   bool has_new_processes;
-  uint64_t phase; /* the cycle of CGROUP_SLOW_CYCLES for limit and stat */
-  /* When limit and stat were last read, and the usage then. */
+  /* When limit and stat were last read, or looked for, and the usage then. */
   uint64_t slow_ns, slow_bytes;
-  uint64_t retry_ns; /* if absent: when to look for it again */
   struct back_off hung;
 
   /* The results of this cycle. */
@@ -35,6 +33,111 @@ struct watched_cgroup {
   uint64_t span;  /* the latest minute */
   bool had_kills; /* in the cycle before */
 };
+
+/* --- whole groups --- */
+
+static struct cgroup_node *common_ancestor(struct cgroup_node *a,
+                                           struct cgroup_node *b) {
+  while (a != b) {
+    if (a->depth < b->depth)
+      b = b->parent;
+    else
+      a = a->parent;
+  }
+  return a;
+}
+
+static void clear_nodes(const struct cgroup_tree *cgroups,
+                        const struct group_table *groups) {
+  for (size_t i = 0; i < cgroups->n; i++)
+    cgroups->nodes[i]->processes = 0;
+  for (size_t i = 0; i < groups->n; i++) {
+    struct group *g = groups->groups[i];
+
+    g->cgroup_node = NULL;
+    g->cgroup_absence = g->rule_attributes & CGROUP_ATTRIBUTES
+                            ? CGROUP_EMPTY
+                            : CGROUP_NOT_ASKED;
+  }
+}
+
+static void add_member(struct group *g, const struct process *p) {
+  struct cgroup_node *node = p->cgroup;
+
+  g->cgroup_pid = p->pid;
+  if (g->cgroup_absence == CGROUP_EMPTY)
+    g->cgroup_absence = CGROUP_PRESENT;
+  if (g->cgroup_absence != CGROUP_PRESENT)
+    return;
+  if (!node)
+    g->cgroup_absence = CGROUP_UNKNOWN;
+  else
+    g->cgroup_node =
+        g->cgroup_node ? common_ancestor(g->cgroup_node, node) : node;
+}
+
+static void add_processes(const struct process_table *processes) {
+  for (size_t i = 0; i < processes->n; i++) {
+    const struct process *p = processes->processes[i];
+
+    if (p->state != PROCESS_ALIVE && p->state != PROCESS_UNKNOWN)
+      continue;
+    if (p->cgroup)
+      p->cgroup->processes++;
+    for (size_t k = 0; k < p->n_groups; k++)
+      add_member(p->groups[k], p);
+  }
+}
+
+/* The nearest unit, or slice, from the node upwards; else the node. */
+static struct cgroup_node *named(struct cgroup_node *node, bool is_unit) {
+  for (struct cgroup_node *n = node; n; n = n->parent)
+    if (is_unit ? n->is_unit : n->is_slice)
+      return n;
+  return node;
+}
+
+static struct cgroup_node *choose(const struct group *g) {
+  struct cgroup_node *node = g->cgroup_node;
+
+  if (g->rule_attributes & 1U << ATTRIBUTE_UNIT)
+    return named(node, true);
+  if (g->rule_attributes & 1U << ATTRIBUTE_SLICE)
+    return named(node, false);
+  while (g->cgroup_depth > 0 && node->depth > g->cgroup_depth)
+    node = node->parent;
+  return node;
+}
+
+static void decide(struct group *g) {
+  struct cgroup_node *node;
+
+  if (g->cgroup_absence == CGROUP_PRESENT && g->cgroup_node) {
+    node = choose(g);
+    g->cgroup_node = node;
+    if (node->depth == 0)
+      g->cgroup_absence = CGROUP_ROOT;
+    else if (node->processes != g->usage.processes)
+      g->cgroup_absence = CGROUP_SHARED;
+  }
+  g->cgroup_depth = g->cgroup_absence == CGROUP_PRESENT && g->cgroup_node
+                        ? g->cgroup_node->depth
+                        : 0;
+}
+
+/* Sets cgroup_absence and cgroup_node of each group. */
+static void find_whole(const struct cgroup_tree *cgroups,
+                       const struct process_table *processes,
+                       const struct group_table *groups) {
+  clear_nodes(cgroups, groups);
+  add_processes(processes);
+  /* A parent comes before its children. */
+  for (size_t i = cgroups->n; i-- > 0;)
+    if (cgroups->nodes[i]->parent)
+      cgroups->nodes[i]->parent->processes += cgroups->nodes[i]->processes;
+  for (size_t i = 0; i < groups->n; i++)
+    decide(groups->groups[i]);
+}
 
 /* --- the table --- */
 
@@ -84,7 +187,6 @@ static struct watched_cgroup *get(struct cgroup_watch *w, const char *path) {
   w->cgroups = cgroups;
   cgroups[at] = c;
   c->now.memory.path = c->path;
-  c->phase = w->made++ % CGROUP_SLOW_CYCLES;
   c->span = w->now_ns / KILLS_SPAN_NS;
   return c;
 }
@@ -155,9 +257,9 @@ static bool has_moved(const struct watched_cgroup *c) {
 
 /* Each cycle reads the limits of some control groups only. */
 static bool is_slow_due(const struct cgroup_watch *w,
-                        const struct watched_cgroup *c) {
+                        const struct watched_cgroup *c, size_t at) {
   return !cgroup_memory_has(&c->now.memory, CGROUP_HAS_LIMIT) ||
-         w->cycles % CGROUP_SLOW_CYCLES == c->phase ||
+         (w->cycles + at) % CGROUP_SLOW_CYCLES == 0 ||
          w->now_ns - c->slow_ns >= CGROUP_SLOW_NS || has_moved(c);
 }
 
@@ -168,7 +270,8 @@ static bool is_read(const struct cgroup_watch *w,
   /* Without processes only the kills are read. */
   if (!c->now.pid)
     return c->now.hierarchy && c->now.has_kills && w->new_host_kills > 0;
-  return c->now.hierarchy || c->has_new_processes || w->now_ns >= c->retry_ns;
+  return c->now.hierarchy || c->has_new_processes ||
+         w->now_ns - c->slow_ns >= CGROUP_SLOW_NS;
 }
 
 /* A control group that was made again began to count at 0. One that has its
@@ -204,10 +307,8 @@ static void adopt_reading(struct cgroup_watch *w, struct watched_cgroup *c,
     c->now.memory.known &= CGROUP_HAS_KILLS;
     procfs_drop(w->procfs, &c->usage_file);
   }
-  if (reading->memory.absence == CGROUP_PRESENT)
-    return;
-  forget_place(w, c);
-  c->retry_ns = w->now_ns + CGROUP_RETRY_NS;
+  if (reading->memory.absence != CGROUP_PRESENT)
+    forget_place(w, c);
 }
 
 /* --- the usage, from a file that stays open --- */
@@ -237,9 +338,10 @@ static bool read_kept_usage(struct cgroup_watch *w, struct watched_cgroup *c) {
 
 /* --- all of it --- */
 
-static unsigned wishes(struct cgroup_watch *w, struct watched_cgroup *c) {
+static unsigned wishes(struct cgroup_watch *w, size_t at) {
+  struct watched_cgroup *c = w->cgroups[at];
   unsigned wants = read_kept_usage(w, c) ? 0 : CGROUP_WANTS_USAGE;
-  bool is_slow = c->now.pid && is_slow_due(w, c);
+  bool is_slow = c->now.pid && is_slow_due(w, c, at);
 
   if (is_slow)
     wants |= CGROUP_WANTS_LIMIT;
@@ -280,7 +382,7 @@ static void read_all(struct cgroup_watch *w) {
 
     if (!is_read(w, c))
       continue;
-    c->now.wants = wishes(w, c);
+    c->now.wants = wishes(w, i);
     job.cgroup = c->now;
     if (c->now.wants)
       read_batch_add(&batch, &job);
@@ -344,6 +446,7 @@ static void finish(const struct cgroup_watch *w, struct watched_cgroup *c) {
     c->now.memory.known &= CGROUP_HAS_KILLS;
     c->now.has_kills = c->now.has_parent_kills = false;
     forget_place(w, c);
+    c->slow_ns = 0;
   }
   if (!c->now.memory.is_found && c->now.memory.absence == CGROUP_PRESENT)
     c->now.memory.absence = CGROUP_UNKNOWN;
@@ -391,7 +494,7 @@ void cgroup_watch_run(struct cgroup_watch *w, const struct matcher *matcher,
 
   w->now_ns = now_ns;
   w->cycles++;
-  whole_find(&matcher->cgroups, processes, groups);
+  find_whole(&matcher->cgroups, processes, groups);
   watch_groups(w, groups);
   read_host_kills(w);
   read_all(w);

@@ -1,11 +1,19 @@
 /*
- * The memory of control groups that are whole groups (whole.h).
+ * Groups that are whole control groups: their members are all processes of a
+ * control group and of those below it, and no others; and the memory of these.
+ *
+ * The rule has to select by Unit, Slice, Container or Cgroup, or by PidFile
+ * with Children. Its group may then be the unit, or the slice, that it names;
+ * else it is the lowest control group that has all members. It moves up when a
+ * member joins in another branch, and down only after it was shared, because
+ * each move replaces the numbers by those of another control group.
  *
  * Read in every cycle: the usage, from a file that stays open if there is room
  * (procfs.h).
  * Read in one of CGROUP_SLOW_CYCLES, at least once a minute, and when the usage
  * has changed by a part of the limit: the limit, of all control groups above
  * too, and memory.stat, for which the kernel may add up counters of all CPUs.
+ * A control group whose files were not found is looked for once a minute.
  * Read at first and when the host's count of killed processes (vmstat) has
  * changed: memory.events. If that count is hidden: together with the limit.
  *
@@ -21,14 +29,12 @@
 #ifndef SMAPS_CGROUP_WATCH_H
 #define SMAPS_CGROUP_WATCH_H
 
-#include "cgroup/whole.h"
+#include "match/match.h"
 #include "read/read_batch.h"
 
 #define CGROUP_SLOW_CYCLES 6
 #define CGROUP_SLOW_NS (UINT64_C(60) * 1000000000)
 #define CGROUP_MOVED_PART 16
-/* How long a control group is not looked for after its files were not found. */
-#define CGROUP_RETRY_NS (UINT64_C(60) * 1000000000)
 #define CGROUP_KILLS_NS (UINT64_C(3600) * 1000000000)
 
 struct watched_cgroup;
@@ -39,7 +45,7 @@ struct cgroup_watch {
 
   struct watched_cgroup **cgroups; /* sorted by path */
   size_t n, cap;
-  uint64_t made, cycles; /* since the start */
+  uint64_t cycles;       /* since the start */
   uint64_t nodes_before; /* the newest serial of the last cycle */
   /* State of the cycle. */
   uint64_t now_ns;
@@ -47,8 +53,9 @@ struct cgroup_watch {
   uint64_t host_kills, new_host_kills;
 };
 
-/* Finds the groups that are whole, reads their control groups and sets
- * group.cgroup. Without memory they have none in this cycle. */
+/* Finds the groups that are whole, after the members were counted, reads their
+ * control groups and sets group.cgroup. Without memory they have none in this
+ * cycle. */
 void cgroup_watch_run(struct cgroup_watch *w, const struct matcher *matcher,
                       const struct process_table *processes, uint64_t now_ns);
 

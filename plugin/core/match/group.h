@@ -26,8 +26,8 @@ struct group {
   unsigned rule_attributes;    /* bit per attribute that the rule uses */
   struct usage usage;          /* of this cycle */
   struct doubt_sum pss_causes[ALL_CAUSES]; /* of its pss_doubt */
-  /* The control group with the same processes (whole.h), in this cycle; or why
-   * there is none, and the nearest one or NULL. */
+  /* The control group with the same processes (cgroup_watch.h), in this cycle;
+   * or why there is none, and the nearest one or NULL. */
   enum cgroup_absence cgroup_absence;
   struct cgroup_node *cgroup_node;
   uint32_t cgroup_pid;   /* of a member in it */

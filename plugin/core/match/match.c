@@ -336,10 +336,9 @@ static struct explanation *explanation_of(struct matcher *m) {
 
 static struct cgroup_node *cgroup_of(struct matcher *m) {
   const char *path = m->attributes.value[ATTRIBUTE_CGROUP];
-  struct cgroup_node *node = NULL;
+  struct cgroup_node *node = path ? cgroup_tree_get(&m->cgroups, path) : NULL;
 
-  if (path && cgroup_tree_get(&m->cgroups, path, &node) < 0)
-    m->is_out_of_memory = true;
+  m->is_out_of_memory |= path && !node;
   return node;
 }
 
