@@ -6,25 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "proc/arith.h"
 #include "proc/array.h"
-#include "proc/rollup.h"
-#include "sample/pagemap.h"
 
-/*
- * Each page is looked up with a read of its own, so that the mmap lock is held
- * for 1 us at a time. A process that waits for the lock gets it in the next
- * pause: without pauses, readers that follow each other keep it waiting for
- * 4 ms. More pauses did not shorten that in measurements, but each takes 5 to
- * 25 us of CPU time, as much as a dozen reads.
- */
-#define READS_PER_PAUSE 64
 /* A piece of maps takes as long as a few pages. */
 #define READS_OF_PIECE 4
-#define PAUSE_NS 50000
 
 /* Runs of a layout, 24 bytes each: twice as many as vm.max_map_count allows
  * by default. */
@@ -39,10 +27,6 @@
 #define SCAN_BYTES (UINT64_C(64) << 20)
 /* Regions that one call may find. */
 #define REGIONS 256
-/* Pages of a window of pagemap: one page table of most processors. */
-#define WINDOW 512
-/* Looking at so many present pages of a piece takes as long as one read. */
-#define PRESENT_PER_READ 8
 #define REFINE_NS 2000000
 
 /* Questions about the file system of a mapping take some us each. */
@@ -93,17 +77,6 @@ void page_layout_drop(struct page_layout *l) {
     return;
   free(l->runs.runs);
   free(l);
-}
-
-void page_reader_count(struct page_reader *r, unsigned reads) {
-  static const struct timespec pause = {.tv_nsec = PAUSE_NS};
-
-  atomic_fetch_add_explicit(r->heartbeat, 1, memory_order_relaxed);
-  r->reads += reads;
-  if (r->reads < READS_PER_PAUSE)
-    return;
-  r->reads = 0;
-  nanosleep(&pause, NULL);
 }
 
 /* --- from maps --- */
@@ -224,8 +197,8 @@ struct finding {
 
 static int find_by_window(const struct refining *f, const struct page_run *run,
                           struct finding *ret) {
-  uint64_t entries[WINDOW], page_size = f->reader->page_size;
-  uint64_t wanted = min(run->end - run->first, WINDOW);
+  uint64_t entries[PAGE_WINDOW], page_size = f->reader->page_size;
+  uint64_t wanted = min(run->end - run->first, PAGE_WINDOW);
   size_t n = 0;
   int rc = pagemap_read(f->pagemap, run->first, entries, (size_t)wanted, &n);
 

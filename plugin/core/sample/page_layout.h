@@ -14,11 +14,8 @@
 #ifndef SMAPS_PAGE_LAYOUT_H
 #define SMAPS_PAGE_LAYOUT_H
 
-#include <stdatomic.h>
-
-#include <smaps/procfs.h>
-
 #include "proc/rollup.h"
+#include "sample/page_lookup.h"
 
 /* Does not change. Counted by references, which different threads may hold and
  * drop. */
@@ -31,23 +28,8 @@ void page_layout_drop(struct page_layout *l);
 
 /* --- for page_sample.c --- */
 
-/* The tools of a thread that reads pages. */
-struct page_reader {
-  struct procfs *procfs;
-  uint64_t page_size;
-  uint64_t (*clock_ns)(void); /* CPU time of the thread, where it is known */
-  atomic_uint *heartbeat;     /* moved by each read */
-  unsigned reads;             /* since the last pause */
-};
-
-/* Counts a read that took the mmap lock for as long as so many small ones. It
- * pauses after some of them, so that a process that waits for the lock gets it.
- */
-void page_reader_count(struct page_reader *r, unsigned reads);
-
 /* Gets each line of maps, also of mappings that are left out; and each present
  * page that is drawn. */
-struct page_finding;
 struct page_watcher {
   void (*see_mapping)(void *ctx, const struct rollup_line *line);
   void (*see_page)(void *ctx, uint64_t page, bool is_shmem,

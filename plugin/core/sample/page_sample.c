@@ -4,16 +4,11 @@
 #include <string.h>
 
 #include "proc/arith.h"
-#include "sample/pagemap.h"
 
 /* Pages that are tested for huge pages; the windows of the first of them are
  * walked to measure the time. */
 #define ASKED_MOST 64
 #define PROBES 8
-#define WINDOW 512 /* pages */
-
-/* Looking at so many present pages of a window takes as long as one read. */
-#define PRESENT_PER_READ 8
 
 /* If the sample has fewer anonymous pages than ANON_LEAST, ANON_DRAWS more are
  * drawn. */
@@ -153,7 +148,7 @@ struct census {
                                 not exclusive */
   struct choice picked[PAGE_KINDS]; /* of the pages that are not exclusive */
   uint64_t first, end;              /* of the window: entries of pagemap */
-  uint64_t entries[WINDOW];
+  uint64_t entries[PAGE_WINDOW];
 };
 
 static void count(struct census *c, uint64_t page, uint64_t entry) {
@@ -170,13 +165,13 @@ static void count(struct census *c, uint64_t page, uint64_t entry) {
 static int read_window(struct census *c, uint64_t first) {
   struct page_lookup *l = c->sampling->lookup;
   size_t n = 0;
-  int rc = pagemap_read(l->pagemap, first, c->entries, WINDOW, &n);
+  int rc = pagemap_read(l->pagemap, first, c->entries, PAGE_WINDOW, &n);
 
   if (rc != 0)
     return rc;
-  memset(c->entries + n, 0, (WINDOW - n) * sizeof(*c->entries));
+  memset(c->entries + n, 0, (PAGE_WINDOW - n) * sizeof(*c->entries));
   c->first = first;
-  c->end = first + WINDOW;
+  c->end = first + PAGE_WINDOW;
   page_reader_count(l->reader,
                     1 + count_present(c->entries, n) / PRESENT_PER_READ);
   return 0;
@@ -206,7 +201,7 @@ static bool can_count(const struct page_layout *l) {
     pages += run.end - run.first;
     for (uint64_t page = max(run.first, end);
          page < run.end && reads <= CENSUS_READS_MOST; page = end) {
-      end = page + WINDOW;
+      end = page + PAGE_WINDOW;
       reads++;
     }
   }
@@ -291,7 +286,7 @@ static void ask_about_windows(struct sampling *s) {
  * for a walk of all pages, and the ratio of the sums would be wrong.
  */
 static void walk_windows(struct sampling *s) {
-  uint64_t entries[WINDOW];
+  uint64_t entries[PAGE_WINDOW];
   uint32_t probes = 0, pages = 0;
   double ns_by_page = 0;
 
@@ -299,8 +294,8 @@ static void walk_windows(struct sampling *s) {
     uint64_t begin = s->lookup->reader->clock_ns(), took_ns;
     size_t n = 0;
     int rc = pagemap_read(s->lookup->pagemap,
-                          s->probed.pages[probes] / WINDOW * WINDOW, entries,
-                          WINDOW, &n);
+                          s->probed.pages[probes] / PAGE_WINDOW * PAGE_WINDOW,
+                          entries, PAGE_WINDOW, &n);
     uint32_t present = rc == 0 ? count_present(entries, n) : 0;
 
     took_ns = s->lookup->reader->clock_ns() - begin;

@@ -7,7 +7,7 @@
 #ifndef SMAPS_PAGE_SAMPLE_H
 #define SMAPS_PAGE_SAMPLE_H
 
-#include "sample/page_lookup.h"
+#include "sample/page_layout.h"
 
 /* Pages of a kind that were counted: present, and exclusive among them. */
 struct page_count {

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sample/pagemap.h"
+#include "sample/page_lookup.h"
 
 #define BIT(n) (UINT64_C(1) << (n))
 
