@@ -475,15 +475,6 @@ static void refuse_samples(struct measurer *m, struct process *p, int error) {
     defer_large(m, p);
 }
 
-static void take_sample(struct measurer *m, struct process *p,
-                        const struct read_job *job) {
-  struct sampled sampled;
-
-  m->counts.samples++;
-  sampling_measure(&m->sampler, p, job, &sampled);
-  sampling_take(&m->sampler, p, job, &sampled);
-}
-
 static void take_result(struct measurer *m, struct process *p,
                         const struct read_job *job) {
   bool is_sample = job->kind == READ_SAMPLE;
@@ -491,7 +482,8 @@ static void take_result(struct measurer *m, struct process *p,
 
   p->member->wanted_ns = 0;
   if (r == 0 && is_sample) {
-    take_sample(m, p, job);
+    m->counts.samples++;
+    sampling_take(&m->sampler, p, job);
   } else if (r == 0) {
     correct(m, p, job);
   } else if (r == PROCFS_GONE || r == PROCFS_NO_MM) {

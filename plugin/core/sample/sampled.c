@@ -118,28 +118,9 @@ void sampled_add_exclusive(struct sampled *s, double anon_bytes,
   s->uss += anon_bytes + files_bytes;
 }
 
-/* The largest difference between a page that was not drawn and the mean. */
-static double farthest(double mean) { return fmax(mean, 1 - mean); }
-
-/* The error if as many unseen pages as possible are of the kind that differs
- * more. */
-static double unseen_bound(const struct sampled *s, double unseen_bytes,
-                           double anon_mean, double files_mean) {
-  double anon = farthest(anon_mean), files = farthest(files_mean);
-  double most = fmin(unseen_bytes, anon > files ? s->anon : s->files);
-
-  return most * fmax(anon, files) + (unseen_bytes - most) * fmin(anon, files);
-}
-
-void sampled_doubt_unseen(const struct page_sums *anon,
-                          const struct page_sums *files, double part,
-                          struct sampled *s) {
-  double bytes = part * (s->anon + s->files);
-
-  s->error.pss_bound +=
-      unseen_bound(s, bytes, price_of(anon).mean, price_of(files).mean);
-  s->error.uss_bound +=
-      unseen_bound(s, bytes, own_part_of(anon).mean, own_part_of(files).mean);
+void sampled_doubt(struct sampled *s, double part) {
+  s->error.pss_bound += part * (s->anon + s->files);
+  s->error.uss_bound += part * (s->anon + s->files);
 }
 
 /* --- a sample beside an estimate --- */
@@ -148,30 +129,31 @@ static double files_pss(const struct rollup *u) {
   return (double)u->bytes[ROLLUP_PSS_FILE] + (double)u->bytes[ROLLUP_PSS_SHMEM];
 }
 
-static bool is_apart(double sample, const struct sampled_deviation *error,
-                     double estimate,
-                     const struct sampled_deviation *its_error) {
-  return fabs(sample - estimate) >
+/* An amount of a sample, and that of the estimate. */
+struct pair {
+  double *value;
+  struct sampled_deviation *error;
+  double estimate;
+  const struct sampled_deviation *its_error;
+};
+
+static bool is_apart(const struct pair *p) {
+  return fabs(*p->value - p->estimate) >
          CONTRADICTION *
-             hypot(sampled_spread(error), sampled_spread(its_error));
+             hypot(sampled_spread(p->error), sampled_spread(p->its_error));
 }
 
 /* True if the sample differs from a more certain estimate. (A sample that is as
  * certain as the estimate simply replaces it.) */
-static bool contradicts(double sample, const struct sampled_deviation *error,
-                        double estimate,
-                        const struct sampled_deviation *its_error) {
-  return sampled_spread(error) > sampled_spread(its_error) &&
-         is_apart(sample, error, estimate, its_error);
+static bool contradicts(const struct pair *p) {
+  return sampled_spread(p->error) > sampled_spread(p->its_error) && is_apart(p);
 }
 
-static double gain_of(double sample, const struct sampled_deviation *error,
-                      double estimate,
-                      const struct sampled_deviation *its_error) {
-  double ours = sampled_spread(error) * sampled_spread(error);
-  double theirs = sampled_spread(its_error) * sampled_spread(its_error);
+static double gain_of(const struct pair *p) {
+  double ours = sampled_spread(p->error) * sampled_spread(p->error);
+  double theirs = sampled_spread(p->its_error) * sampled_spread(p->its_error);
 
-  if (is_apart(sample, error, estimate, its_error))
+  if (is_apart(p))
     return 1;
   return theirs > 0 ? fmax(theirs / (theirs + ours), GAIN_LEAST) : GAIN_LEAST;
 }
@@ -181,9 +163,8 @@ static double mix(double gain, double sample, double estimate) {
 }
 
 /* True if the sample has pages that the earlier samples had ruled out. */
-static bool is_news(const struct sampled_deviation *sample,
-                    const struct sampled_deviation *estimate) {
-  return sample->noise > NEWS * sampled_spread(estimate);
+static bool is_news(const struct pair *p) {
+  return p->error->noise > NEWS * sampled_spread(p->its_error);
 }
 
 /* Pages that no earlier sample had either are even rarer. */
@@ -195,18 +176,17 @@ static double rarer(double gain, double sample, double estimate) {
   return fmin(mean, 1 / (1 / sample + RARE_KEPT / estimate));
 }
 
-static void fuse(double *value, struct sampled_deviation *error,
-                 double estimate, const struct sampled_deviation *its_error) {
-  double gain = gain_of(*value, error, estimate, its_error);
-  double apart = *value - estimate;
-  bool news = is_news(error, its_error);
+static void fuse(const struct pair *p) {
+  struct sampled_deviation *error = p->error;
+  double gain = gain_of(p), apart = *p->value - p->estimate;
+  bool news = is_news(p);
 
-  *value = estimate + gain * apart;
-  error->noise = mix(gain, error->noise, its_error->noise);
+  *p->value = p->estimate + gain * apart;
+  error->noise = mix(gain, error->noise, p->its_error->noise);
   if (!news)
-    error->rare = rarer(gain, error->rare, its_error->rare);
+    error->rare = rarer(gain, error->rare, p->its_error->rare);
   error->lag =
-      its_error->lag + (apart - its_error->lag) * (news ? 1 : LAG_RATE);
+      p->its_error->lag + (apart - p->its_error->lag) * (news ? 1 : LAG_RATE);
 }
 
 static void add_noise(struct sampled_deviation *d, double noise) {
@@ -227,17 +207,19 @@ static struct sampled_error with_doubt(const struct sampled_error *estimate,
 
 bool sampled_fuse(struct sampled *s, const struct rollup *estimate,
                   const struct sampled_error *error) {
-  double anon = (double)estimate->bytes[ROLLUP_PSS_ANON];
-  double files = files_pss(estimate), uss = (double)rollup_uss(estimate);
   struct sampled_error its = with_doubt(error, &s->error);
+  const struct pair pairs[] = {
+      {&s->pss_anon, &s->error.pss_anon,
+       (double)estimate->bytes[ROLLUP_PSS_ANON], &its.pss_anon},
+      {&s->pss_files, &s->error.pss_files, files_pss(estimate), &its.pss_files},
+      {&s->uss, &s->error.uss, (double)rollup_uss(estimate), &its.uss}};
+  const size_t n = sizeof(pairs) / sizeof(pairs[0]);
 
-  if (contradicts(s->pss_anon, &s->error.pss_anon, anon, &its.pss_anon) ||
-      contradicts(s->pss_files, &s->error.pss_files, files, &its.pss_files) ||
-      contradicts(s->uss, &s->error.uss, uss, &its.uss))
-    return false;
-  fuse(&s->pss_anon, &s->error.pss_anon, anon, &its.pss_anon);
-  fuse(&s->pss_files, &s->error.pss_files, files, &its.pss_files);
-  fuse(&s->uss, &s->error.uss, uss, &its.uss);
+  for (size_t i = 0; i < n; i++)
+    if (contradicts(&pairs[i]))
+      return false;
+  for (size_t i = 0; i < n; i++)
+    fuse(&pairs[i]);
   return true;
 }
 

@@ -64,11 +64,9 @@ void sampled_add_exclusive(struct sampled *s, double anon_bytes,
                            double files_bytes);
 
 /* Adds the error of the part of the resident memory, from 0 to 1, that could
- * not be drawn: it may be of either kind, and private or free of cost. anon and
- * files show its price until now. To be called when all memory was added. */
-void sampled_doubt_unseen(const struct page_sums *anon,
-                          const struct page_sums *files, double part,
-                          struct sampled *s);
+ * not be drawn: all of it may be private, or free of cost. To be called when
+ * all memory was added. */
+void sampled_doubt(struct sampled *s, double part);
 
 /*
  * Makes the sample the weighted mean of itself and the estimate of the same

@@ -230,7 +230,6 @@ static void measure_drawn(const struct measure *m, struct sampled *ret) {
   sampled_add_files(ret, &files, m->bytes[PAGE_FILE]);
   if (files.price > 0)
     ret->shmem_part = shmem.price / files.price;
-  sampled_doubt_unseen(&anon, &files, m->sample->unseen, ret);
 }
 
 /* For a sample with a census: the counted pages are files, the rest shmem. */
@@ -255,7 +254,6 @@ static void measure_counted(const struct measure *m, struct sampled *ret) {
   sampled_add_files(ret, &shmem, m->bytes[PAGE_FILE] - files);
   if (ret->pss_files > 0)
     ret->shmem_part = 1 - without_shmem / ret->pss_files;
-  sampled_doubt_unseen(&anon, &shmem, m->sample->unseen, ret);
 }
 
 static void measure(const struct sampler *sampler, const struct process *p,
@@ -268,6 +266,7 @@ static void measure(const struct sampler *sampler, const struct process *p,
     measure_counted(&measure, ret);
   else
     measure_drawn(&measure, ret);
+  sampled_doubt(ret, sample->unseen);
   if (!sampler->cycle->is_swap_used)
     return;
   member_read_swap_kb(sampler->procfs, p, &swap_kb);
@@ -342,24 +341,21 @@ static uint32_t pages_of(const struct page_sample *s) {
   return s->kinds[PAGE_ANON].pages + s->kinds[PAGE_FILE].pages + s->shmem.pages;
 }
 
-void sampling_measure(struct sampler *sampler, struct process *p,
-                      const struct read_job *job, struct sampled *ret) {
-  p->member->sampling->denied_until_s = 0;
-  charge_rest(sampler, p, job->work_ns);
-  learn_cost(sampler, job);
-  keep_layout(sampler, p, &job->sample);
-  refine_price(sampler, p, &job->sample);
-  measure(sampler, p, &job->sample, ret);
-}
-
-void sampling_take(const struct sampler *sampler, struct process *p,
-                   const struct read_job *job, struct sampled *sampled) {
+void sampling_take(struct sampler *sampler, struct process *p,
+                   const struct read_job *job) {
   const struct page_sample *sample = &job->sample;
   struct sampling *s = p->member->sampling;
+  struct sampled sampled;
 
+  s->denied_until_s = 0;
+  charge_rest(sampler, p, job->work_ns);
+  learn_cost(sampler, job);
+  keep_layout(sampler, p, sample);
+  refine_price(sampler, p, sample);
+  measure(sampler, p, sample, &sampled);
   s->pages = pages_of(sample);
   s->has_mapcounts = sample->has_mapcounts;
-  s->wants_many = !estimator_sample(sampler->cycle, &p->member->track, sampled,
+  s->wants_many = !estimator_sample(sampler->cycle, &p->member->track, &sampled,
                                     amount_narrow(sample->statm.resident_pages),
                                     amount_narrow(sample->statm.shared_pages));
   p->member->is_read = true;

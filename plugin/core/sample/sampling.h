@@ -38,12 +38,9 @@ uint64_t sampling_cost_ns(const struct sampler *s, const struct process *p);
 
 struct read_job sampling_job(const struct sampler *s, struct process *p);
 
-/* Makes amounts of the result of one that succeeded. */
-void sampling_measure(struct sampler *s, struct process *p,
-                      const struct read_job *job, struct sampled *ret);
-/* Takes these in. */
-void sampling_take(const struct sampler *s, struct process *p,
-                   const struct read_job *job, struct sampled *sampled);
+/* Takes in the result of one that succeeded. */
+void sampling_take(struct sampler *s, struct process *p,
+                   const struct read_job *job);
 /* The kernel refuses pagemap, or has none, or there are too many mappings: it
  * is not tried again for an hour. */
 void sampling_refuse(const struct sampler *s, struct process *p);

@@ -60,7 +60,7 @@ static struct sampled sample_some(const struct memory *anon,
 
   sampled_add_anon(&s, &a, anon->bytes);
   sampled_add_files(&s, &f, files->bytes);
-  sampled_doubt_unseen(&a, &f, unseen, &s);
+  sampled_doubt(&s, unseen);
   return s;
 }
 
@@ -115,26 +115,6 @@ TEST(pages_that_agree_leave_an_error) {
   assert_near(s.pss_anon, GIB, 1);
   assert_near(s.uss, GIB, 1);
   assert_near(sampled_pss_error(&s.error), 4.6 * GIB / 500, 1);
-}
-
-/* Twenty that are alike: the errors of all together are those of one that has
- * the pages of all. */
-TEST(relatives_bear_witness_for_each_other) {
-  struct page_sums one = {
-      .pages = 100, .price = 5, .price_squared = 0.25, .alike = 20};
-  struct page_sums all = {.pages = 2000, .price = 100, .price_squared = 5};
-  struct sampled s = measure(&one, GIB), together = measure(&all, 20 * GIB);
-
-  assert_near(sqrt(20) * sampled_pss_error(&s.error),
-              sampled_pss_error(&together.error), 1024);
-}
-
-TEST(without_pages_all_is_in_doubt) {
-  struct page_sums none = {.pages = 0};
-  struct sampled s = measure(&none, GIB);
-
-  assert_near(s.pss_anon, GIB / 2, 1);
-  assert_near(sampled_pss_error(&s.error), 1.3 * GIB, 1);
 }
 
 /* Two sharers are assumed where there are as many at least. */
@@ -240,21 +220,6 @@ TEST(what_changes_unseen_is_followed) {
   assert_true(held >= 90);
 }
 
-/* A jump that an estimate did not foresee: the sample stands alone. */
-TEST(contradictions_are_told) {
-  struct memory anon = {4 * GIB, 0.9, 2};
-  struct follower f = {.contradictions = 0};
-  struct sampled s;
-
-  draw_begin(7);
-  s = sample(&anon, &FILES, 2000);
-  follow(&f, &s, 0);
-  s = sample(&ANON, &FILES, 500);
-  follow(&f, &s, 0.01 * GIB);
-  assert_int_equal(f.contradictions, 1);
-  assert_true(off(&f) <= 2 * sampled_pss_error(&s.error));
-}
-
 /* As certain as the estimate, and far from it: more pages would not tell more,
  * and there is no mean of the two. But the next estimate may be off again. */
 TEST(certain_sample_takes_the_place_of_the_estimate) {
@@ -329,42 +294,6 @@ TEST(noise_is_of_each_and_lag_of_all) {
 
   assert_near(sampled_pss_common(&e), 7, 0.001);
   assert_near(sampled_pss_error(&e), 2.6 * 50 + 7, 0.001);
-}
-
-/* Of memory that had no chance to be drawn. */
-static struct sampled doubt(const struct memory *anon,
-                            const struct memory *files, double unseen_bytes) {
-  return sample_some(anon, files, 2000,
-                     unseen_bytes / (anon->bytes + files->bytes));
-}
-
-static void assert_held(const struct sampled *s, double pss, double uss) {
-  assert_near(s->pss_anon + s->pss_files, pss, sampled_pss_error(&s->error));
-  assert_near(s->uss, uss, sampled_uss_error(&s->error));
-}
-
-/* What was drawn is half of all; but new buffers differ from the others much
- * more than from the mean of both. Or all that was drawn is shared. */
-TEST(memory_that_cannot_be_drawn_may_be_of_the_other_kind_than_most) {
-  const struct memory buffers = {4 * GIB, 1, 20}, files = {5 * GIB, 1, 20};
-  const double own[] = {4 * GIB, GIB / 64};
-
-  for (size_t i = 0; i < LENGTH(own); i++) {
-    const struct memory anon = {own[i], 0, 1};
-    struct sampled s = doubt(&anon, &files, GIB);
-
-    assert_held(&s, own[i] + true_pss(&buffers) + GIB, own[i] + GIB);
-  }
-}
-
-/* Of a kind no more than there is. */
-TEST(memory_that_cannot_be_drawn_is_what_is_resident) {
-  const struct memory rare = {GIB / 64, 0, 1}, half = {4 * GIB, 1, 2};
-  struct sampled certain = sample(&rare, &half, 8000);
-  struct sampled s = sample_some(&rare, &half, 8000, 0.25);
-
-  assert_near(sampled_pss_common(&s.error) - sampled_pss_common(&certain.error),
-              GIB / 2, GIB / 50);
 }
 
 /* Samples that all agreed vouch for nothing that has come since. */

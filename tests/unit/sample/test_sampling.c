@@ -130,12 +130,10 @@ static struct read_job sample_job(void) {
 
 static void take(struct fixture *f, const struct read_job *job) {
   struct diag diags[DIAGS] = {{.count = 0}};
-  struct sampled sampled;
 
   f->sampler.diags = diags;
   f->cycle.page_size = PAGE;
-  sampling_measure(&f->sampler, &f->process, job, &sampled);
-  sampling_take(&f->sampler, &f->process, job, &sampled);
+  sampling_take(&f->sampler, &f->process, job);
 }
 
 /* 1,000 anonymous pages, of which 600 are exclusive and the others of two; 500
