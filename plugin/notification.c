@@ -6,8 +6,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include <smaps/place.h>
-
 /* Marks our own notifications; scripts read the path from it. */
 #define META_PATH "CaptureFile"
 
@@ -176,16 +174,13 @@ static void notify_of_capture(const struct write_result *w) {
   plugin_notification_meta_free(n.meta);
 }
 
-static const char *explain(const struct write_result *w,
-                           struct config_error *cause) {
+static const char *explain(const struct write_result *w) {
   switch (w->error) {
   case -EBUSY:
     return "earlier files are still being written";
   case -EPERM:
-    return w->kind != DOCUMENT_STATE &&
-                   place_check_directory(w->path, cause) < 0
-               ? cause->text
-               : "access is denied";
+    return "access is denied, others can write to the directory, or neither "
+           "root nor the user of collectd owns it";
   case -EFBIG:
     return "it is larger than MaxBytes";
   default:
@@ -195,7 +190,6 @@ static const char *explain(const struct write_result *w,
 
 static void report_capture(const struct write_result *w) {
   char summary[SUMMARY_MAX + 1];
-  struct config_error cause;
 
   if (!w->error) {
     notify_of_capture(w);
@@ -204,48 +198,23 @@ static void report_capture(const struct write_result *w) {
   summary_format(w->summary, summary, sizeof(summary));
   ERROR("smaps plugin: <Capture>: no capture of group \"%s\" in \"%s\": %s; it "
         "%s %s",
-        w->subject, w->path, explain(w, &cause),
-        w->summary->has_ended ? "had" : "has", summary);
-}
-
-/* The option that names the place. */
-static const char *option_of(enum document_kind kind) {
-  if (kind == DOCUMENT_CAPTURE)
-    return "<Capture>: Directory";
-  return kind == DOCUMENT_STATE ? "StateFile" : "StateHistory";
+        w->subject, w->path, explain(w), w->summary->has_ended ? "had" : "has",
+        summary);
 }
 
 /* Logs each failure of the history, which is written once an hour at most. */
 static void report_state(const struct write_result *w) {
   bool is_history = w->kind == DOCUMENT_HISTORY;
-  struct config_error cause;
 
   if (w->error && (is_history || !atomic_exchange(&has_state_failed, true)))
-    ERROR("smaps plugin: %s \"%s\" cannot be written: %s", option_of(w->kind),
-          w->path, explain(w, &cause));
+    ERROR("smaps plugin: %s \"%s\" cannot be written: %s",
+          is_history ? "StateHistory" : "StateFile", w->path, explain(w));
   if (!w->error && atomic_exchange(&has_state_failed, false))
     NOTICE("smaps plugin: StateFile \"%s\" is written again", w->path);
 }
 
-/* Logs at start that a place cannot be written, before a file is lost. */
-static void report_place(const struct write_result *w) {
-  bool is_file = w->kind == DOCUMENT_STATE;
-  struct config_error cause;
-  int rc = is_file ? place_check_file(w->path, &cause)
-                   : place_check_directory(w->path, &cause);
-
-  if (rc == 0)
-    return;
-  WARNING("smaps plugin: %s \"%s\" cannot be written: %s", option_of(w->kind),
-          w->path, cause.text);
-  if (is_file)
-    atomic_store(&has_state_failed, true);
-}
-
 void notification_written(const struct write_result *w) {
-  if (w->error == WRITE_CHECK)
-    report_place(w);
-  else if (w->kind == DOCUMENT_CAPTURE)
+  if (w->kind == DOCUMENT_CAPTURE)
     report_capture(w);
   else
     report_state(w);

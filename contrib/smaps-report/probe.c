@@ -7,10 +7,10 @@
 #include "memory.h"
 #include "messages.h"
 #include "option.h"
+#include "place.h"
 #include "text.h"
 
 #include <smaps/collector.h>
-#include <smaps/place.h>
 
 #include <libgen.h>
 #include <linux/magic.h>

@@ -25,7 +25,7 @@ struct writer {
   /* Protected by the mutex. */
   struct document waiting[DOCUMENTS_MAX]; /* the oldest first */
   size_t n;
-  bool has_thread, wants_check;
+  bool has_thread;
   bool is_ending;
   bool is_left_behind; /* the owner has gone: the thread frees the writer */
   bool has_ended;
@@ -126,24 +126,11 @@ static bool pop_document(struct writer *w, struct document *ret) {
   return true;
 }
 
-static void check_places(const struct writer *w) {
-  static const struct document none = {.len = 0};
-
-  for (int i = 0; i < DOCUMENT_KINDS; i++)
-    if (w->paths[i])
-      report(w, (enum document_kind)i, &none, NULL, WRITE_CHECK);
-}
-
 static void *run(void *arg) {
   struct writer *w = arg;
   struct document d;
-  bool is_left_behind, wants_check;
+  bool is_left_behind;
 
-  pthread_mutex_lock(&w->mutex);
-  wants_check = w->wants_check;
-  pthread_mutex_unlock(&w->mutex);
-  if (wants_check)
-    check_places(w);
   pthread_mutex_lock(&w->mutex);
   while (!w->is_left_behind && pop_document(w, &d)) {
     pthread_mutex_unlock(&w->mutex);
@@ -169,14 +156,6 @@ static int start_thread(struct writer *w) {
   pthread_detach(thread);
   w->has_thread = true;
   return 0;
-}
-
-void writer_check(struct writer *w) {
-  pthread_mutex_lock(&w->mutex);
-  w->wants_check = true;
-  if (!w->has_thread)
-    (void)start_thread(w);
-  pthread_mutex_unlock(&w->mutex);
 }
 
 /* --- the queue --- */

@@ -27,15 +27,12 @@ struct document {
   struct summary summary;        /* of a capture */
 };
 
-/* In place of an error, for writer_check(): nothing was written. */
-#define WRITE_CHECK 1
-
 struct write_result {
   enum document_kind kind;
   const char *subject;
   const struct summary *summary;
   const char *path; /* of the file, or of the directory of a failed capture */
-  int error;        /* 0, a negative errno, or WRITE_CHECK */
+  int error;        /* 0 or a negative errno */
 };
 
 struct writer;
@@ -52,10 +49,6 @@ struct writer;
 int writer_new(const struct settings *settings,
                void (*done)(const struct write_result *result),
                struct writer **ret);
-
-/* Calls done() for each place, so that done() can check it: on the thread,
- * because the disk may hang. */
-void writer_check(struct writer *w);
 
 /*
  * Queues the document and owns its text from then on. A state replaces the

@@ -1,4 +1,4 @@
-#include <smaps/place.h>
+#include "place.h"
 
 #include <fcntl.h>
 #include <limits.h>

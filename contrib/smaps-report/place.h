@@ -1,4 +1,5 @@
-/* Whether the files of snapshots can be written. Nothing is made or changed. */
+/* Whether the plugin could write the files of snapshots. Nothing is made or
+ * changed. */
 #ifndef SMAPS_PLACE_H
 #define SMAPS_PLACE_H
 
