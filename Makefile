@@ -91,7 +91,7 @@ REPORT_SRC := $(wildcard contrib/smaps-report/*.c)
 OCONFIG    := contrib/smaps-report/liboconfig
 OCONFIG_OBJ := $(addprefix $(B)/$(OCONFIG)/,oconfig.o parser.o scanner.o)
 REPORT_OBJ := $(REPORT_SRC:%.c=$(B)/%.o) $(OCONFIG_OBJ) \
-  $(addprefix $(B)/plugin/,config.o option.o log.o)
+  $(addprefix $(B)/plugin/,config.o log.o)
 # The text of the page that smaps-report html writes.
 PAGE       := $(B)/contrib/smaps-report/page
 PAGE_SRC   := contrib/smaps-report/html

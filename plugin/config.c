@@ -5,222 +5,280 @@
 #include <ctype.h>
 #include <strings.h>
 
-#include "option.h"
+#include <smaps/text.h>
 
 #define SUGGESTIONS_MAX 64
+#define LINE_SIZE 2048
+
+/* The block of an option, and the settings that the option may change. */
+struct scope {
+  struct settings *settings;
+  struct rule *rule; /* NULL at the top level */
+  struct report *report;
+  struct policy *policy;
+  struct config_error reason;
+};
+
+/* What an option sets: the type of a field. */
+enum option_kind {
+  OPTION_bool,
+  OPTION_choice,
+  OPTION_path,
+  OPTION_percent, /* a double; this and the next from least to most */
+  OPTION_count,
+  OPTION_seconds, /* the fields of these are in nanoseconds */
+  OPTION_milliseconds
+};
+
+/* The member of struct scope that has the field. */
+enum option_place {
+  OPTION_IN_settings,
+  OPTION_IN_rule,
+  OPTION_IN_report,
+  OPTION_IN_policy
+};
+
+/* Either apply or a field. */
+struct option {
+  const char *name;
+  /* 0, -EINVAL with scope->reason set, or -ENOMEM. A block returns 1 after a
+   * mistake inside was logged. */
+  int (*apply)(struct scope *scope, const oconfig_item_t *item);
+  bool is_block; /* it may be one */
+  enum option_kind kind;
+  enum option_place place;
+  size_t offset;
+  double least, most;
+};
+
+/* Versions of clang-format do not agree about macros that are in braces. */
+/* clang-format off */
+/* The comparison warns of a field that is not of this type. */
+#define OPTION(name_, type_, kind_, struct_, field_, least_, most_)            \
+  {                                                                            \
+    .name = name_, .kind = OPTION_##kind_, .place = OPTION_IN_##struct_,       \
+    .least = least_, .most = most_,                                            \
+    .offset = offsetof(struct struct_, field_) +                               \
+              0 * sizeof((type_ *)NULL == &((struct struct_ *)NULL)->field_)   \
+  }
+#define BOOLEAN(name_, struct_, field_)                                        \
+  OPTION(name_, bool, bool, struct_, field_, 0, 0)
+#define CHOICE(name_, struct_, field_)                                         \
+  OPTION(name_, enum choice, choice, struct_, field_, 0, 0)
+#define PATH(name_, field_)                                                    \
+  OPTION(name_, char *, path, settings, field_, 0, 0)
+#define COUNT(name_, struct_, field_, most_)                                   \
+  OPTION(name_, uint64_t, count, struct_, field_, 1, most_)
+#define SECONDS(name_, struct_, field_, least_, most_)                         \
+  OPTION(name_, uint64_t, seconds, struct_, field_, least_, most_)
+/* clang-format on */
+
+/* --- error lines --- */
+
+void config_describe(const oconfig_item_t *item, char *ret, size_t size) {
+  size_t len = (size_t)snprintf(ret, size, "%s", item->key);
+
+  for (int i = 0; i < item->values_num && len < size; i++) {
+    const oconfig_value_t *v = &item->values[i];
+    char text[200];
+    int n = 0;
+
+    if (v->type == OCONFIG_TYPE_STRING)
+      n = snprintf(ret + len, size - len, " \"%s\"",
+                   escape_text(v->value.string, strlen(v->value.string), text,
+                               sizeof(text)));
+    else if (v->type == OCONFIG_TYPE_NUMBER)
+      n = snprintf(ret + len, size - len, " %.15g", v->value.number);
+    else
+      n = snprintf(ret + len, size - len, " %s",
+                   v->value.boolean ? "true" : "false");
+    len += (size_t)n;
+  }
+}
+
+/* "SOURCE: <BLOCK>: ", or the part of it that is known. */
+static void describe_place(const struct settings *s,
+                           const oconfig_item_t *block, char *ret,
+                           size_t size) {
+  char text[256];
+  size_t len = 0;
+
+  *ret = '\0';
+  if (s->source)
+    len = (size_t)snprintf(
+        ret, size,
+        "%s: ", escape_text(s->source, strlen(s->source), text, sizeof(text)));
+  if (strcasecmp(block->key, "Plugin") == 0)
+    return;
+  config_describe(block, text, sizeof(text));
+  snprintf(ret + len, size - len, "<%s>: ", text);
+}
+
+/* The daemon ends after a mistake, and a minimal system has no syslog where the
+ * line could be read: standard error has it too. */
+static void log_mistake(const struct settings *s, const oconfig_item_t *block,
+                        const oconfig_item_t *item, int rc,
+                        const struct config_error *reason) {
+  char where[640], what[512], line[1536];
+
+  config_describe(item, what, sizeof(what));
+  describe_place(s, block, where, sizeof(where));
+  snprintf(line, sizeof(line), "smaps plugin: %s%s: %s", where, what,
+           rc == -ENOMEM ? "out of memory" : reason->text);
+  ERROR("%s", line);
+  if (!s->source)
+    fprintf(stderr, "%s\n", line);
+}
+
+/* --- values --- */
+
+static int get_string(struct scope *scope, const oconfig_item_t *item,
+                      const char **ret) {
+  if (item->values_num != 1 || item->values[0].type != OCONFIG_TYPE_STRING)
+    return config_error_set(&scope->reason, "expected one string in quotes");
+  *ret = item->values[0].value.string;
+  return 0;
+}
+
+static int set_path(struct scope *scope, const oconfig_item_t *item,
+                    char **field) {
+  const char *path;
+  int rc = get_string(scope, item, &path);
+
+  return rc < 0 ? rc : settings_set_path(field, path, &scope->reason);
+}
+
+static int set_number(struct scope *scope, const struct option *o,
+                      const oconfig_item_t *item, void *field) {
+  static const struct {
+    const char *name;
+    uint64_t size;
+  } units[] = {[OPTION_percent] = {"percentage of one CPU", 0},
+               [OPTION_count] = {"whole number", 1},
+               [OPTION_seconds] = {"number of seconds", NS_PER_S},
+               [OPTION_milliseconds] = {"number of milliseconds", NS_PER_MS}};
+  const oconfig_value_t *v = item->values;
+  bool is_number = item->values_num == 1 && v->type == OCONFIG_TYPE_NUMBER;
+  double n = is_number ? v->value.number : -1;
+
+  if (!(n >= o->least && n <= o->most) ||
+      (o->kind == OPTION_count && n != (double)(uint64_t)n))
+    return config_error_set(&scope->reason,
+                            "expected a %s from %g to %g, without quotes and "
+                            "unit",
+                            units[o->kind].name, o->least, o->most);
+  if (o->kind == OPTION_percent)
+    *(double *)field = n;
+  else
+    *(uint64_t *)field = (uint64_t)(n * (double)units[o->kind].size);
+  return 0;
+}
+
+static int set_boolean(struct scope *scope, const struct option *o,
+                       const oconfig_item_t *item, void *field) {
+  bool value;
+
+  if (item->values_num != 1 || item->values[0].type != OCONFIG_TYPE_BOOLEAN)
+    return config_error_set(&scope->reason,
+                            "expected true or false, without quotes");
+  value = item->values[0].value.boolean != 0;
+  if (o->kind == OPTION_bool)
+    *(bool *)field = value;
+  else
+    *(enum choice *)field = value ? CHOICE_YES : CHOICE_NO;
+  return 0;
+}
+
+static int set_field(struct scope *scope, const struct option *o,
+                     const oconfig_item_t *item) {
+  void *const places[] = {[OPTION_IN_settings] = scope->settings,
+                          [OPTION_IN_rule] = scope->rule,
+                          [OPTION_IN_report] = scope->report,
+                          [OPTION_IN_policy] = scope->policy};
+  void *field = (char *)places[o->place] + o->offset;
+
+  if (o->kind == OPTION_path)
+    return set_path(scope, item, field);
+  if (o->kind == OPTION_bool || o->kind == OPTION_choice)
+    return set_boolean(scope, o, item, field);
+  return set_number(scope, o, item, field);
+}
+
+/* The place of a value in a list of three words, or -1. */
+static int find_word(const char *const words[3], const oconfig_value_t *v) {
+  for (int i = 0; v->type == OCONFIG_TYPE_STRING && i < 3; i++)
+    if (strcasecmp(words[i], v->value.string) == 0)
+      return i;
+  return -1;
+}
+
+/* --- options with rules of their own --- */
+
+static int apply_proc_root(struct scope *scope, const oconfig_item_t *item) {
+  const char *root;
+  int rc = get_string(scope, item, &root);
+
+  return rc < 0 ? rc
+                : settings_set_proc_root(scope->settings, root, &scope->reason);
+}
 
 static int apply_report(struct scope *scope, const oconfig_item_t *item) {
   metric_set metrics = 0;
 
+  config_error_format(&scope->reason, "expected strings in quotes: "
+                                      "\"default\", \"detail\" or names of "
+                                      "values");
   for (int i = 0; i < item->values_num; i++) {
+    const oconfig_value_t *v = &item->values[i];
     metric_set found = 0;
 
-    if (item->values[i].type == OCONFIG_TYPE_STRING)
-      found = metric_find(item->values[i].value.string, &scope->reason);
-    else
-      config_error_format(&scope->reason, "expected strings in quotes");
+    if (v->type == OCONFIG_TYPE_STRING)
+      found = metric_find(v->value.string, &scope->reason);
     if (!found)
       return -EINVAL;
     metrics |= found;
   }
-  if (!metrics)
-    return config_error_set(&scope->reason,
-                            "expected at least one string: \"default\", "
-                            "\"detail\" or names of values");
   scope->report->metrics |= metrics;
-  return 0;
+  return metrics ? 0 : -EINVAL;
 }
 
 static int apply_refresh(struct scope *scope, const oconfig_item_t *item) {
-  static const struct {
-    const char *word;
-    enum refresh refresh;
-  } words[] = {{"adaptive", REFRESH_ADAPTIVE},
-               {"always", REFRESH_ALWAYS},
-               {"never", REFRESH_NEVER}};
-  const char *word;
-  int rc = option_string(scope, item, &word);
+  static const char *const words[] = {"never", "adaptive", "always"};
+  int found = item->values_num == 1 ? find_word(words, item->values) : -1;
 
-  for (size_t i = 0; rc == 0 && i < sizeof(words) / sizeof(*words); i++) {
-    if (strcasecmp(words[i].word, word) != 0)
-      continue;
-    scope->policy->refresh = words[i].refresh;
-    return 0;
-  }
-  return rc < 0 ? rc
-                : config_error_set(
-                      &scope->reason,
-                      "expected \"adaptive\", \"always\" or \"never\"");
+  if (found < 0)
+    return config_error_set(&scope->reason,
+                            "expected \"adaptive\", \"always\" or \"never\"");
+  scope->policy->refresh = REFRESH_NEVER + (unsigned)found;
+  return 0;
 }
 
 static int apply_max_lock_hold(struct scope *scope,
                                const oconfig_item_t *item) {
+  static const struct option limit =
+      OPTION("MaxLockHold", uint64_t, milliseconds, policy, max_lock_hold_ns,
+             0.1, 60000);
+
   /* A limit that is set holds for processes that cannot be sampled, too. */
   scope->policy->unsampled_lock_hold_ns = 0;
-  return option_time(scope, item, "milliseconds", NS_PER_MS, 0.1, 60000,
-                     &scope->policy->max_lock_hold_ns);
-}
-
-static int apply_read_budget(struct scope *scope, const oconfig_item_t *item) {
-  double percent;
-  int rc = option_number(scope, item, &percent);
-
-  if (rc < 0)
-    return rc;
-  return settings_set_read_budget(scope->settings, percent, &scope->reason);
-}
-
-static int add_selector(struct scope *scope, struct rule *rule,
-                        const char *option, const char *pattern) {
-  struct selector selector;
-  int rc = selector_init(&selector, option, pattern, &scope->reason);
-
-  return rc < 0 ? rc : rule_add_selector(rule, &selector);
-}
-
-static int apply_selector(struct scope *scope, const oconfig_item_t *item) {
-  const char *pattern;
-  int rc = option_string(scope, item, &pattern);
-
-  return rc < 0 ? rc : add_selector(scope, scope->rule, item->key, pattern);
-}
-
-/* Makes a template that expands to the name. */
-static char *quote_percent(const char *name) {
-  char *quoted = malloc(2 * strlen(name) + 1);
-  char *at = quoted;
-
-  if (!quoted)
-    return NULL;
-  for (; *name; name++) {
-    if (*name == '%')
-      *at++ = '%';
-    *at++ = *name;
-  }
-  *at = '\0';
-  return quoted;
-}
-
-static int init_process_rule(struct scope *scope, struct rule *rule,
-                             const char *comm) {
-  struct selector selector;
-  char *name;
-  int rc = selector_init_process(&selector, comm, &scope->reason);
-
-  if (rc < 0)
-    return rc;
-  name = quote_percent(comm);
-  rc = name ? rule_init_group(rule, name, &scope->reason) : -ENOMEM;
-  free(name);
-  if (rc < 0) {
-    selector_done(&selector);
-    return rc;
-  }
-  rc = rule_add_selector(rule, &selector);
-  if (rc < 0)
-    rule_done(rule);
-  return rc;
-}
-
-/* Sets the text of the rule: its item, and the items inside if it is a block.
- */
-static int set_text(struct rule *rule, const oconfig_item_t *item,
-                    bool is_block) {
-  char text[2048], *at = text, *end = text + sizeof(text);
-
-  *at = '\0';
-  if (is_block)
-    *at++ = '<';
-  option_describe(item, at, (size_t)(end - at));
-  at += strlen(at);
-  if (is_block)
-    at += snprintf(at, (size_t)(end - at), ">");
-  for (int i = 0; i < item->children_num && end - at > 4; i++) {
-    at += snprintf(at, (size_t)(end - at), i == 0 ? " " : "; ");
-    option_describe(&item->children[i], at, (size_t)(end - at));
-    at += strlen(at);
-  }
-  return rule_set_text(rule, text);
-}
-
-/* Owns the rule from then on. */
-static int add_rule(struct scope *scope, struct rule *rule,
-                    const oconfig_item_t *item, bool is_block) {
-  int rc = set_text(rule, item, is_block);
-
-  if (rc < 0) {
-    rule_done(rule);
-    return rc;
-  }
-  return settings_add_rule(scope->settings, rule, &scope->reason);
-}
-
-static int apply_process(struct scope *scope, const oconfig_item_t *item) {
-  struct rule rule;
-  const char *comm;
-  int rc = option_string(scope, item, &comm);
-
-  if (rc == 0)
-    rc = init_process_rule(scope, &rule, comm);
-  return rc < 0 ? rc : add_rule(scope, &rule, item, false);
-}
-
-static int apply_process_match(struct scope *scope,
-                               const oconfig_item_t *item) {
-  struct rule rule;
-  int rc;
-
-  if (item->values_num != 2 || item->values[0].type != OCONFIG_TYPE_STRING ||
-      item->values[1].type != OCONFIG_TYPE_STRING)
-    return config_error_set(&scope->reason, "expected a name and a regular "
-                                            "expression, both in quotes");
-  rc = rule_init_group(&rule, item->values[0].value.string, &scope->reason);
-  if (rc < 0)
-    return rc;
-  rc = add_selector(scope, &rule, "CommandLineMatch",
-                    item->values[1].value.string);
-  if (rc < 0) {
-    rule_done(&rule);
-    return rc;
-  }
-  return add_rule(scope, &rule, item, false);
-}
-
-/* --- captures --- */
-
-static unsigned find_severity(const char *word) {
-  static const struct {
-    const char *word;
-    enum severity severity;
-  } words[] = {{"okay", SEVERITY_OKAY},
-               {"warning", SEVERITY_WARNING},
-               {"failure", SEVERITY_FAILURE}};
-
-  for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-    if (strcasecmp(words[i].word, word) == 0)
-      return words[i].severity;
-  return 0;
+  return set_field(scope, &limit, item);
 }
 
 static int apply_on_notification(struct scope *scope,
                                  const oconfig_item_t *item) {
+  static const char *const words[] = {"okay", "warning", "failure"};
   unsigned severities = 0;
+  int found = 0;
 
-  for (int i = 0; i < item->values_num; i++) {
-    unsigned found = item->values[i].type == OCONFIG_TYPE_STRING
-                         ? find_severity(item->values[i].value.string)
-                         : 0;
-
-    if (!found)
-      return config_error_set(&scope->reason,
-                              "expected \"okay\", \"warning\" or "
-                              "\"failure\"");
-    severities |= found;
+  for (int i = 0; found >= 0 && i < item->values_num; i++) {
+    found = find_word(words, &item->values[i]);
+    if (found >= 0)
+      severities |= (unsigned)SEVERITY_OKAY << found;
   }
-  if (!severities)
+  if (found < 0 || !severities)
     return config_error_set(&scope->reason,
-                            "expected at least one string: "
-                            "\"okay\", \"warning\" or \"failure\"");
+                            "expected at least one of \"okay\", \"warning\" "
+                            "and \"failure\"");
   scope->settings->capture.severities = severities;
   return 0;
 }
@@ -264,8 +322,65 @@ static int apply_max_bytes(struct scope *scope, const oconfig_item_t *item) {
   return 0;
 }
 
+/* --- rules --- */
+
+static int add_selector(struct scope *scope, const oconfig_item_t *item) {
+  struct selector selector;
+  const char *pattern;
+  int rc = get_string(scope, item, &pattern);
+
+  if (rc == 0)
+    rc = selector_init(&selector, item->key, pattern, &scope->reason);
+  return rc == 0 ? rule_add_selector(scope->rule, &selector) : rc;
+}
+
+/* Formats an item and, if it is a block, the items inside. */
+static void describe_rule(const oconfig_item_t *item, bool is_block,
+                          char text[LINE_SIZE]) {
+  char *at = text, *end = text + LINE_SIZE;
+
+  if (is_block)
+    *at++ = '<';
+  config_describe(item, at, (size_t)(end - at));
+  at += strlen(at);
+  if (is_block)
+    at += snprintf(at, (size_t)(end - at), ">");
+  for (int i = 0; i < item->children_num && end - at > 4; i++) {
+    at += snprintf(at, (size_t)(end - at), i == 0 ? " " : "; ");
+    config_describe(&item->children[i], at, (size_t)(end - at));
+    at += strlen(at);
+  }
+}
+
+static int apply_process(struct scope *scope, const oconfig_item_t *item) {
+  char text[LINE_SIZE];
+  const char *comm;
+  int rc = get_string(scope, item, &comm);
+
+  if (rc < 0)
+    return rc;
+  describe_rule(item, false, text);
+  return settings_add_simple_rule(scope->settings, text, comm, "Process", comm,
+                                  &scope->reason);
+}
+
+static int apply_process_match(struct scope *scope,
+                               const oconfig_item_t *item) {
+  const oconfig_value_t *v = item->values;
+  char text[LINE_SIZE];
+
+  if (item->values_num != 2 || v[0].type != OCONFIG_TYPE_STRING ||
+      v[1].type != OCONFIG_TYPE_STRING)
+    return config_error_set(&scope->reason, "expected a name and a regular "
+                                            "expression, both in quotes");
+  describe_rule(item, false, text);
+  return settings_add_simple_rule(scope->settings, text, v[0].value.string,
+                                  "CommandLineMatch", v[1].value.string,
+                                  &scope->reason);
+}
+
 static const struct option capture_options[] = {
-    {"Directory", .set = settings_set_capture_directory},
+    PATH("Directory", capture.directory),
     {"OnNotification", .apply = apply_on_notification},
     COUNT("TopProcesses", settings, capture.top_processes, 10000),
     COUNT("TopMappings", settings, capture.top_mappings, 10000),
@@ -294,15 +409,16 @@ static const struct option top_options[] = {
     CHOICE("ValuesAbsolute", report, absolute),
     CHOICE("ValuesPercentage", report, percentage),
     SECONDS("GrowthWindow", report, growth_window_ns, 60, 604800),
-    {"ProcRoot", .set = settings_set_proc_root},
-    {"ContainerRoot", .set = settings_set_container_root},
+    {"ProcRoot", .apply = apply_proc_root},
+    PATH("ContainerRoot", container_root),
     {"Refresh", .apply = apply_refresh},
-    {"ReadBudget", .apply = apply_read_budget},
+    OPTION("ReadBudget", double, percent, settings, read_budget_percent, 0.01,
+           100),
     SECONDS("MaxAge", policy, max_age_ns, 1, 86400),
     {"MaxLockHold", .apply = apply_max_lock_hold},
     SECONDS("ReadTimeout", settings, read_timeout_ns, 0.1, 60),
-    {"StateFile", .set = settings_set_state_file},
-    {"StateHistory", .set = settings_set_state_history},
+    PATH("StateFile", state_file),
+    PATH("StateHistory", state_history),
     SECONDS("StateInterval", settings, state_interval_ns, 0, 86400),
     BOOLEAN("StateAtStart", settings, has_state_at_start),
     CHOICE("CommandLines", settings, command_lines),
@@ -325,8 +441,17 @@ static const struct option *const other_options = group_options + 2;
 static const struct option ignore_options[] = {
     BOOLEAN("Children", rule, takes_children), {.name = NULL}};
 
+/* Finds an option in a table that ends with a NULL name; NULL if absent. */
+static const struct option *find_option(const struct option *options,
+                                        const char *key) {
+  for (; options->name; options++)
+    if (strcasecmp(options->name, key) == 0)
+      return options;
+  return NULL;
+}
+
 bool config_has_option(const char *key) {
-  return option_find(top_options, key);
+  return find_option(top_options, key);
 }
 
 static bool is_selector(const char *key) {
@@ -350,25 +475,26 @@ static int refuse_option(struct scope *scope, const struct option *options,
   for (size_t i = 0; scope->rule && selector_options[i]; i++)
     known[n++] = selector_options[i];
   nearest = config_error_nearest(key, known, n);
-  return config_error_set(
-      &scope->reason, "expected %s; there is no such option%s%s%s",
-      scope->rule              ? "a selector or an option of this block"
-      : options != top_options ? "an option of this block"
-                               : "an option of the smaps plugin",
-      nearest ? ", did you mean " : "", nearest ? nearest : "",
-      nearest ? "?" : "");
+  return config_error_set(&scope->reason,
+                          "expected %s; there is no such option%s%s%s",
+                          scope->rule ? "a selector or an option of this block"
+                                      : "an option of this block",
+                          nearest ? ", did you mean " : "",
+                          nearest ? nearest : "", nearest ? "?" : "");
 }
 
 static int apply(struct scope *scope, const struct option *options,
                  const oconfig_item_t *item) {
-  const struct option *option = option_find(options, item->key);
+  const struct option *option = find_option(options, item->key);
 
   if (!option && !(scope->rule && is_selector(item->key)))
     return refuse_option(scope, options, item->key);
   if (item->children_num > 0 && !(option && option->is_block))
     return config_error_set(&scope->reason, "expected an option, not a block");
-  return option ? option_apply(scope, option, item)
-                : apply_selector(scope, item);
+  if (!option)
+    return add_selector(scope, item);
+  return option->apply ? option->apply(scope, item)
+                       : set_field(scope, option, item);
 }
 
 /* Applies the items of a block. Logs each mistake, and returns 1 then. */
@@ -381,27 +507,31 @@ static int apply_block(struct scope *scope, const struct option *options,
     int rc = apply(scope, options, item);
 
     if (rc < 0)
-      option_log_mistake(scope->settings, block, item, rc, &scope->reason);
+      log_mistake(scope->settings, block, item, rc, &scope->reason);
     if (rc != 0)
       status = 1;
   }
   return status;
 }
 
-/* --- blocks. They return 1 after a mistake inside was logged --- */
+/* --- blocks --- */
 
 /* Fills an initialized rule with the block and adds it. */
 static int add_rule_block(struct scope *scope, struct rule *rule,
                           const struct option *options,
                           const oconfig_item_t *block) {
+  char text[LINE_SIZE];
   struct scope inside = {.settings = scope->settings,
                          .rule = rule,
                          .report = &rule->report,
                          .policy = &rule->policy};
   int rc = apply_block(&inside, options, block);
 
+  describe_rule(block, true, text);
   if (rc == 0)
-    return add_rule(scope, rule, block, true);
+    rc = rule_set_text(rule, text);
+  if (rc == 0)
+    return settings_add_rule(scope->settings, rule, &scope->reason);
   rule_done(rule);
   return rc;
 }
@@ -409,7 +539,7 @@ static int add_rule_block(struct scope *scope, struct rule *rule,
 static int apply_group(struct scope *scope, const oconfig_item_t *block) {
   struct rule rule;
   const char *name;
-  int rc = option_string(scope, block, &name);
+  int rc = get_string(scope, block, &name);
 
   if (rc == 0)
     rc = rule_init_group(&rule, name, &scope->reason);
@@ -431,8 +561,9 @@ static int apply_other(struct scope *scope, const oconfig_item_t *item) {
   struct rule made = {.is_ignore = false};
   struct scope inside = {
       .settings = s, .report = &made.report, .policy = &made.policy};
+  char text[LINE_SIZE];
   const char *name;
-  int rc = option_string(scope, item, &name);
+  int rc = get_string(scope, item, &name);
 
   if (rc == 0)
     rc = apply_block(&inside, other_options, item);
@@ -442,7 +573,8 @@ static int apply_other(struct scope *scope, const oconfig_item_t *item) {
     return rc;
   s->other.report = made.report;
   s->other.policy = made.policy;
-  return set_text(&s->other, item, item->children_num > 0);
+  describe_rule(item, item->children_num > 0, text);
+  return rule_set_text(&s->other, text);
 }
 
 static int apply_capture(struct scope *scope, const oconfig_item_t *block) {
@@ -457,76 +589,24 @@ static int apply_capture(struct scope *scope, const oconfig_item_t *block) {
   return rc;
 }
 
-/* --- checks of two options together, after a block is read --- */
-
-/* The last item of an option wins. NULL if there is none. */
-static const oconfig_item_t *find_last(const oconfig_item_t *block,
-                                       const char *key) {
-  for (int i = block->children_num; i-- > 0;)
-    if (strcasecmp(block->children[i].key, key) == 0)
-      return &block->children[i];
-  return NULL;
-}
-
-static int refuse(const struct settings *s, const oconfig_item_t *block,
-                  const oconfig_item_t *item,
-                  const struct config_error *reason) {
-  option_log_mistake(s, block, item, -EINVAL, reason);
-  return -1;
-}
-
-static uint64_t longest_max_lock_hold_ns(const struct settings *s) {
-  uint64_t longest_ns = s->policy.max_lock_hold_ns;
-
-  if (s->other.policy.max_lock_hold_ns > longest_ns)
-    longest_ns = s->other.policy.max_lock_hold_ns;
-  for (size_t i = 0; i < s->n_rules; i++)
-    if (s->rules[i].policy.max_lock_hold_ns > longest_ns)
-      longest_ns = s->rules[i].policy.max_lock_hold_ns;
-  return longest_ns;
-}
-
-/* Refuses the option of the two that this block has, or else the block. */
-static int check_times(const struct settings *s, const oconfig_item_t *block) {
-  const oconfig_item_t *item = find_last(block, "ReadTimeout");
-  uint64_t max_lock_hold_ns = longest_max_lock_hold_ns(s);
-  struct config_error reason;
-
-  if (max_lock_hold_ns <= s->read_timeout_ns)
-    return 0;
-  if (!item)
-    item = find_last(block, "MaxLockHold");
-  config_error_format(&reason,
-                      "expected MaxLockHold (%g milliseconds) not above "
-                      "ReadTimeout (%g seconds), after which a read counts as "
-                      "hung",
-                      (double)max_lock_hold_ns / NS_PER_MS,
-                      (double)s->read_timeout_ns / NS_PER_S);
-  return refuse(s, block, item ? item : block, &reason);
-}
-
 /* Each of the two directories would remove the files of the other. */
-static int check_directories(const struct settings *s,
-                             const oconfig_item_t *block) {
-  const oconfig_item_t *item = find_last(block, "StateHistory");
-  struct config_error reason;
-
-  if (!item)
-    item = find_last(block, "Capture");
-  if (!item || !s->state_history || !s->capture.directory ||
-      strcmp(s->state_history, s->capture.directory) != 0)
-    return 0;
-  config_error_format(&reason,
-                      "expected different directories for StateHistory and "
-                      "<Capture>");
-  return refuse(s, block, item, &reason);
+static bool has_one_directory(const struct settings *s) {
+  return s->state_history && s->capture.directory &&
+         strcmp(s->state_history, s->capture.directory) == 0;
 }
 
 int config_add_block(struct settings *s, const oconfig_item_t *block) {
   struct scope scope = {
       .settings = s, .report = &s->report, .policy = &s->policy};
 
-  if (apply_block(&scope, top_options, block) != 0 || check_times(s, block) < 0)
+  if (apply_block(&scope, top_options, block) != 0)
     return -1;
-  return check_directories(s, block);
+  if (!has_one_directory(s))
+    return 0;
+  config_error_format(&scope.reason,
+                      "expected different directories for StateHistory and "
+                      "<Capture>, not \"%s\" for both",
+                      s->state_history);
+  log_mistake(s, block, block, -EINVAL, &scope.reason);
+  return -1;
 }

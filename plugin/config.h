@@ -13,6 +13,9 @@
  */
 int config_add_block(struct settings *s, const oconfig_item_t *block);
 
+/* Formats an item as in the file, on one line, for messages. */
+void config_describe(const oconfig_item_t *item, char *ret, size_t size);
+
 /* True if an item with this key belongs in a <Plugin smaps> block. */
 bool config_has_option(const char *key);
 

@@ -2,7 +2,7 @@
  * The smaps plugin of collectd: memory of process groups as PSS, USS, swap.
  *
  *   smaps.c          the callbacks of collectd: configure, start, read, stop
- *   config.c         <Plugin smaps> to settings (option.c)
+ *   config.c         <Plugin smaps> to settings
  *   submit.c         results to value lists
  *   log.c            problems of a cycle to log lines
  *   notification.c   notifications to captures, captures to notifications
@@ -45,7 +45,6 @@ static int smaps_shutdown(void) {
 /* Called for each <Plugin smaps>; an error keeps the daemon from starting. */
 static int smaps_config(oconfig_item_t *block) {
   init_settings();
-  plugin.settings.logs_to_stderr = true;
   return config_add_block(&plugin.settings, block);
 }
 

@@ -1,8 +1,8 @@
 #include "config_file.h"
 
+#include "config.h"
 #include "liboconfig/aux_types.h"
 #include "memory.h"
-#include "option.h"
 
 #include <collectd/core/daemon/plugin.h>
 
@@ -53,7 +53,7 @@ void oconfig_unescaped(const char *file, int line, const oconfig_item_t *option,
   if (len < strlen("Match") ||
       strcasecmp(option->key + len - strlen("Match"), "Match") != 0)
     return;
-  option_describe(option, text, sizeof(text));
+  config_describe(option, text, sizeof(text));
   WARNING("%s:%d: %s: collectd has removed the backslash before %c: write "
           "\\\\%c",
           file, line, text, c, c);

@@ -6,7 +6,6 @@
 #include "log.h"
 #include "memory.h"
 #include "messages.h"
-#include "option.h"
 #include "place.h"
 #include "text.h"
 
@@ -140,7 +139,7 @@ static void refuse(const oconfig_item_t *item, const char *path,
                    const char *why) {
   char text[512];
 
-  option_describe(item, text, sizeof(text));
+  config_describe(item, text, sizeof(text));
   ERROR("%s: %s: %s", path, text, why);
 }
 

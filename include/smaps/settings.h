@@ -27,11 +27,10 @@ struct capture_settings {
 };
 
 struct settings {
-  /* The file that is being read, for error lines; or NULL. */
+  /* The file that is being read, for error lines; NULL: unknown. */
   const char *source;
-  bool logs_to_stderr; /* error lines go to standard error as well */
-  char *host;          /* of snapshots */
-  bool reports_host;   /* publishes where the memory of the host is */
+  char *host;        /* of snapshots */
+  bool reports_host; /* publishes where the memory of the host is */
   uint64_t interval_ns;
   char *state_file;    /* NULL: none */
   char *state_history; /* a directory; NULL: none */
@@ -69,22 +68,18 @@ void settings_done(struct settings *s);
 /* Owns the rule from then on, even if it fails. */
 int settings_add_rule(struct settings *s, struct rule *r,
                       struct config_error *reason);
+/* Makes a rule with one selector. The text is that of struct rule. */
+int settings_add_simple_rule(struct settings *s, const char *text,
+                             const char *name, const char *option,
+                             const char *pattern, struct config_error *reason);
 int settings_set_other(struct settings *s, const char *name,
                        struct config_error *reason);
 /* The root must be a proc tree now. */
 int settings_set_proc_root(struct settings *s, const char *root,
                            struct config_error *reason);
-int settings_set_container_root(struct settings *s, const char *root,
-                                struct config_error *reason);
-int settings_set_read_budget(struct settings *s, double percent,
-                             struct config_error *reason);
-
-int settings_set_state_file(struct settings *s, const char *path,
-                            struct config_error *reason);
-int settings_set_state_history(struct settings *s, const char *path,
-                               struct config_error *reason);
-int settings_set_capture_directory(struct settings *s, const char *path,
-                                   struct config_error *reason);
+/* Sets a path, which is absolute, without redundant slashes. */
+int settings_set_path(char **path, const char *value,
+                      struct config_error *reason);
 
 /* True if snapshots are made; they have all attributes of a process. */
 bool settings_has_snapshots(const struct settings *s);

@@ -33,7 +33,7 @@ BAD = (
     (plugin('Prozess "sshd"'), "Prozess", '"sshd"', r"Process\b"),
     (plugin("Process 5"), "Process", "5", r"one string"),
     (plugin(f"MaxGroups {10**300}"), "MaxGroups", "1e+300", r"from 1"),
-    (plugin("MaxAge 10m"), "MaxAge", '"10m"', r"seconds, without quotes and unit"),
+    (plugin("MaxAge 10m"), "MaxAge", '"10m"', r"seconds .*, without quotes and unit"),
     (plugin("Interval 5"), "Interval", "5", r"in <LoadPlugin smaps>"),
     (plugin('<Group>\nComm "a"\n</Group>'), "Group", "Group", r"string"),
     (group('Comm "a"\nContinue true true'), "Continue", "true", r"true"),
@@ -69,7 +69,7 @@ class BadConfiguration(IntegrationTest):
             with self.subTest(config):
                 self.check_refused(config, option, value, expected)
 
-    def test_mistake_is_on_standard_error_once(self):
+    def test_mistake_is_on_standard_error(self):
         """Wherever the log goes: to a file, to it, and nowhere yet."""
         log = stage().new_directory() / "log"
         for place in (log, "stderr", None):
@@ -82,14 +82,17 @@ class BadConfiguration(IntegrationTest):
                     )
                 status, said = check_config(plugin("MaxAge 10m"), load=load)
                 self.assertNotEqual(status, 0)
-                self.assertEqual(said.count('smaps plugin: MaxAge "10m": '), 1)
+                self.assertIn('smaps plugin: MaxAge "10m": ', said)
         self.assertIn('smaps plugin: MaxAge "10m": ', log.read_text())
 
     def check_refused(self, config, option, value, expected):
         status, output = check_config(config)
-        lines = [
-            line for line in output.split("\n") if PLUGIN_LINE.search(line)
-        ]
+        # Without a plugin for the log both copies are on standard error.
+        lines = {
+            line[match.start() :]
+            for line in output.split("\n")
+            if (match := PLUGIN_LINE.search(line))
+        }
         self.assertNotEqual(status, 0, output)
         self.assertEqual(len(lines), 1, output)
         (line,) = lines

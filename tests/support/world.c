@@ -181,7 +181,8 @@ void world_keep_state(struct world *w) {
   char path[128];
 
   snprintf(path, sizeof(path), "%s/state", w->tree.root);
-  assert_int_equal(settings_set_state_file(&w->settings, path, &reason), 0);
+  assert_int_equal(settings_set_path(&w->settings.state_file, path, &reason),
+                   0);
   w->settings.has_state_at_start = true;
 }
 
@@ -190,8 +191,8 @@ void world_keep_captures(struct world *w) {
   char path[128];
 
   snprintf(path, sizeof(path), "%s/captures", w->tree.root);
-  assert_int_equal(settings_set_capture_directory(&w->settings, path, &reason),
-                   0);
+  assert_int_equal(
+      settings_set_path(&w->settings.capture.directory, path, &reason), 0);
 }
 
 static void raise_alarm(struct world *w, const char *group,

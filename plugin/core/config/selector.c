@@ -7,7 +7,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define PID_FILE "PidFile"
 #define COMM_MAX 15
 
 /* Two for each attribute, in their order: a glob and a regular expression. */
@@ -17,31 +16,34 @@ const char *const selector_options[] = {
     "Cgroup",        "CgroupMatch",        "Unit",        "UnitMatch",
     "Slice",         "SliceMatch",         "Container",   "ContainerMatch",
     "ContainerName", "ContainerNameMatch", "Pod",         "PodMatch",
-    "Namespace",     "NamespaceMatch",     PID_FILE,      NULL};
+    "Namespace",     "NamespaceMatch",     "PidFile",     NULL};
 _Static_assert(sizeof(selector_options) ==
                    (2 * ATTRIBUTES + 2) * sizeof(*selector_options),
                "each attribute has its options");
 
-static bool find_option(const char *option, enum attribute *attribute,
-                        enum selector_test *test) {
-  for (unsigned i = 0; i < 2 * ATTRIBUTES; i++)
+/* Finds what the option of that name tests. */
+static bool find_option(const char *option, struct selector *ret) {
+  *ret = (struct selector){.test = SELECT_EXACT, .attribute = ATTRIBUTE_COMM};
+  if (strcasecmp(option, "Process") == 0)
+    return true;
+  for (unsigned i = 0; selector_options[i]; i++)
     if (strcasecmp(option, selector_options[i]) == 0) {
-      *attribute = i / 2;
-      *test = i % 2 ? SELECT_REGEX : SELECT_GLOB;
+      ret->attribute = i / 2;
+      ret->test = ret->attribute == ATTRIBUTES ? SELECT_PID_FILE
+                  : i % 2                      ? SELECT_REGEX
+                                               : SELECT_GLOB;
       return true;
     }
   return false;
 }
 
 /*
- * Finds the ']' that ends a set in brackets; p points after its '['. NULL if
- * the set has no end. A ']' at the start is a member of the set, and a class
- * such as "[:alpha:]" may contain one. In a glob '!' negates as '^' does, and a
- * backslash escapes the next character; in a regular expression both are
- * members.
+ * Finds the ']' that ends a set in brackets of a glob; p points after its '['.
+ * NULL if the set has no end. A ']' at the start is a member of the set, and a
+ * class such as "[:alpha:]" may contain one.
  */
-static const char *set_end(const char *p, bool is_glob) {
-  if (*p == '^' || (is_glob && *p == '!'))
+static const char *set_end(const char *p) {
+  if (*p == '^' || *p == '!')
     p++;
   if (*p == ']')
     p++;
@@ -49,7 +51,7 @@ static const char *set_end(const char *p, bool is_glob) {
     const char *class_end;
     char kind = p[1];
 
-    if (is_glob && *p == '\\' && kind) {
+    if (*p == '\\' && kind) {
       p++;
       continue;
     }
@@ -67,18 +69,12 @@ static const char *set_end(const char *p, bool is_glob) {
  * five seconds for a thousand letters a, and any user can put these into a
  * command line. Without one it is as a rule the square of the length at worst,
  * 50 to 200 ms for the 4 KiB that are matched. (POSIX has no back-references in
- * extended expressions.)
+ * extended expressions.) In brackets "\1" is none, but can be written "1\".
  */
 static bool has_back_reference(const char *p) {
-  for (; *p; p++) {
-    if (*p == '[' && !(p = set_end(p + 1, false)))
-      return false;
-    if (*p != '\\')
-      continue;
+  for (; (p = strchr(p, '\\')) && p[1]; p += 2)
     if (p[1] >= '1' && p[1] <= '9')
       return true;
-    p += p[1] != '\0';
-  }
   return false;
 }
 
@@ -94,7 +90,7 @@ static int check_glob(const char *pattern, struct config_error *reason) {
                               "backslash at its end");
     if (*p == '\\')
       p++;
-    else if (*p == '[' && !(p = set_end(p + 1, true)))
+    else if (*p == '[' && !(p = set_end(p + 1)))
       return config_error_set(reason,
                               "expected a shell glob: '[' without its ']'");
   }
@@ -102,13 +98,13 @@ static int check_glob(const char *pattern, struct config_error *reason) {
 }
 
 /* The kernel cuts comm to COMM_MAX bytes, so a longer name never matches. */
-static int check_comm(const char *pattern, struct config_error *reason) {
-  if (strlen(pattern) <= COMM_MAX || strpbrk(pattern, "*?[\\"))
+static int check_comm(const char *name, struct config_error *reason) {
+  if (*name && strlen(name) <= COMM_MAX)
     return 0;
   return config_error_set(
       reason,
-      "expected a name of at most %d bytes, because the kernel cuts longer "
-      "names; select by CommandLineMatch or Executable instead",
+      "expected a name of 1 to %d bytes, because the kernel cuts longer names; "
+      "select by CommandLineMatch or ProcessMatch instead",
       COMM_MAX);
 }
 
@@ -156,49 +152,39 @@ static int check_pid_file(const char *path, struct config_error *reason) {
   return 0;
 }
 
+static int set_pattern(struct selector *s, const char *pattern,
+                       struct config_error *reason) {
+  bool has_special = strpbrk(pattern, "*?[\\");
+  int rc = 0;
+
+  if (s->test == SELECT_REGEX)
+    return compile_regex(&s->regex, pattern, reason);
+  if (s->test == SELECT_PID_FILE)
+    return check_pid_file(pattern, reason);
+  if (s->test == SELECT_GLOB)
+    rc = check_glob(pattern, reason);
+  if (rc < 0 || s->attribute != ATTRIBUTE_COMM)
+    return rc;
+  return s->test == SELECT_GLOB && has_special ? 0
+                                               : check_comm(pattern, reason);
+}
+
 int selector_init(struct selector *s, const char *option, const char *pattern,
                   struct config_error *reason) {
-  struct selector made = {.test = SELECT_PID_FILE, .attribute = ATTRIBUTES};
+  struct selector made;
   int rc;
 
-  if (strcasecmp(option, PID_FILE) != 0 &&
-      !find_option(option, &made.attribute, &made.test))
+  if (!find_option(option, &made))
     return -ENOENT;
   made.pattern = strdup(pattern);
   if (!made.pattern)
     return -ENOMEM;
-  if (made.test == SELECT_REGEX)
-    rc = compile_regex(&made.regex, pattern, reason);
-  else if (made.test == SELECT_GLOB)
-    rc = check_glob(pattern, reason);
-  else
-    rc = check_pid_file(pattern, reason);
-  if (rc == 0 && made.test == SELECT_GLOB && made.attribute == ATTRIBUTE_COMM)
-    rc = check_comm(pattern, reason);
-  if (rc < 0) {
+  rc = set_pattern(&made, pattern, reason);
+  if (rc < 0)
     free(made.pattern);
-    return rc;
-  }
-  *s = made;
-  return 0;
-}
-
-int selector_init_process(struct selector *s, const char *comm,
-                          struct config_error *reason) {
-  char *pattern;
-
-  if (!*comm || strlen(comm) > COMM_MAX)
-    return config_error_set(
-        reason,
-        "expected a name of 1 to %d bytes, because the kernel cuts longer "
-        "names; select by ProcessMatch instead",
-        COMM_MAX);
-  pattern = strdup(comm);
-  if (!pattern)
-    return -ENOMEM;
-  *s = (struct selector){
-      .test = SELECT_EXACT, .attribute = ATTRIBUTE_COMM, .pattern = pattern};
-  return 0;
+  else
+    *s = made;
+  return rc;
 }
 
 void selector_done(struct selector *s) {

@@ -48,17 +48,13 @@ struct selector {
 extern const char *const selector_options[];
 
 /*
- * Makes the selector that `option` names; the case is ignored. -ENOENT if it
- * names none; -EINVAL with the expected text in *reason; -ENOMEM. End with
+ * Makes the selector that `option` names; the case is ignored. "Process" stands
+ * for an exact match of comm, as in the processes plugin. -ENOENT if it names
+ * none; -EINVAL with the expected text in *reason; -ENOMEM. End with
  * selector_done().
  */
 int selector_init(struct selector *s, const char *option, const char *pattern,
                   struct config_error *reason);
-
-/* Makes an exact match of comm, as `Process` does in the processes plugin.
- * -EINVAL or -ENOMEM as above. */
-int selector_init_process(struct selector *s, const char *comm,
-                          struct config_error *reason);
 
 void selector_done(struct selector *s);
 

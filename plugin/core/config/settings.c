@@ -11,8 +11,6 @@
 #include "report/growth.h"
 
 #define EVERY_ATTRIBUTE ((1U << ATTRIBUTES) - 1)
-/* NAME_MAX less the suffix of the name under which the file is written. */
-#define STATE_NAME_MAX 240
 
 const struct settings settings_defaults = {
     .reports_host = true,
@@ -85,6 +83,25 @@ int settings_add_rule(struct settings *s, struct rule *r,
     rc = append_rule(s, r);
   if (rc < 0)
     rule_done(r);
+  return rc;
+}
+
+int settings_add_simple_rule(struct settings *s, const char *text,
+                             const char *name, const char *option,
+                             const char *pattern, struct config_error *reason) {
+  struct selector selector;
+  struct rule rule;
+  int rc = rule_init_group(&rule, name, reason);
+
+  if (rc == 0)
+    rc = selector_init(&selector, option, pattern, reason);
+  if (rc == 0)
+    rc = rule_add_selector(&rule, &selector);
+  if (rc == 0)
+    rc = rule_set_text(&rule, text);
+  if (rc == 0)
+    return settings_add_rule(s, &rule, reason);
+  rule_done(&rule);
   return rc;
 }
 
@@ -161,8 +178,8 @@ static char *copy_path(const char *path) {
   return copy;
 }
 
-static int set_path(char **path, const char *value,
-                    struct config_error *reason) {
+int settings_set_path(char **path, const char *value,
+                      struct config_error *reason) {
   char *copy;
 
   if (*value != '/')
@@ -178,45 +195,9 @@ static int set_path(char **path, const char *value,
   return 0;
 }
 
-int settings_set_container_root(struct settings *s, const char *root,
-                                struct config_error *reason) {
-  return set_path(&s->container_root, root, reason);
-}
-
-int settings_set_state_file(struct settings *s, const char *path,
-                            struct config_error *reason) {
-  const char *name = strrchr(path, '/');
-
-  if (name && name[1] == '\0')
-    return config_error_set(reason, "expected the path of a file");
-  if (name && strlen(name + 1) > STATE_NAME_MAX)
-    return config_error_set(reason, "expected a file name of at most %d bytes",
-                            STATE_NAME_MAX);
-  return set_path(&s->state_file, path, reason);
-}
-
-int settings_set_state_history(struct settings *s, const char *path,
-                               struct config_error *reason) {
-  return set_path(&s->state_history, path, reason);
-}
-
-int settings_set_capture_directory(struct settings *s, const char *path,
-                                   struct config_error *reason) {
-  return set_path(&s->capture.directory, path, reason);
-}
-
 bool settings_has_snapshots(const struct settings *s) {
   return s->wants_snapshots || s->state_file || s->state_history ||
          s->capture.directory;
-}
-
-int settings_set_read_budget(struct settings *s, double percent,
-                             struct config_error *reason) {
-  if (!(percent >= 0.01 && percent <= 100))
-    return config_error_set(reason, "expected a percentage of one CPU, from "
-                                    "0.01 to 100");
-  s->read_budget_percent = percent;
-  return 0;
 }
 
 static bool makes_groups(const struct settings *s) {
@@ -224,29 +205,6 @@ static bool makes_groups(const struct settings *s) {
     if (!s->rules[i].is_ignore)
       return true;
   return false;
-}
-
-static int add_default_rule(struct settings *s, const char *name,
-                            const char *option, const char *pattern) {
-  struct config_error reason;
-  struct selector selector;
-  struct rule rule;
-  char text[128];
-  int rc = rule_init_group(&rule, name, &reason);
-
-  snprintf(text, sizeof(text), "<Group \"%s\"> %s \"%s\"", name, option,
-           pattern);
-  if (rc == 0)
-    rc = selector_init(&selector, option, pattern, &reason);
-  if (rc == 0)
-    rc = rule_add_selector(&rule, &selector);
-  if (rc == 0)
-    rc = rule_set_text(&rule, text);
-  if (rc < 0) {
-    rule_done(&rule);
-    return rc;
-  }
-  return settings_add_rule(s, &rule, &reason);
 }
 
 /* Services come first: no user can make a service, and the daemon that runs
@@ -257,10 +215,16 @@ static int add_default_rules(struct settings *s) {
       {"%{unit}", "Unit", "*.service"},
       {"%{namespace}_%{container_name}", "Namespace", "*"},
       {"%{container_name}", "ContainerName", "*"}};
+  struct config_error reason;
+  char text[128];
   int rc = 0;
 
-  for (size_t i = 0; i < 3 && rc == 0; i++)
-    rc = add_default_rule(s, rules[i][0], rules[i][1], rules[i][2]);
+  for (size_t i = 0; i < 3 && rc == 0; i++) {
+    snprintf(text, sizeof(text), "<Group \"%s\"> %s \"%s\"", rules[i][0],
+             rules[i][1], rules[i][2]);
+    rc = settings_add_simple_rule(s, text, rules[i][0], rules[i][1],
+                                  rules[i][2], &reason);
+  }
   return rc;
 }
 

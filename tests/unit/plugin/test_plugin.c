@@ -224,12 +224,12 @@ FIXTURE_TEST(blocks_add_up) {
 FIXTURE_TEST(process_options_are_those_of_the_processes_plugin) {
 
   proctree_put(&tree, &(struct fake){.pid = 11,
-                                     .comm = "100%{x}",
+                                     .comm = "100%x",
                                      .starttime = 9,
                                      .cmdline = "php-fpm: pool www"});
-  start("PROCESS '100%{x}'\nprocessmatch 'php' '^web$'");
+  start("PROCESS '100%x'\nprocessmatch 'php' '^web$'");
   read_once();
-  assert_true(value("smaps-100%{x}/ps_count") == 1);
+  assert_true(value("smaps-100%x/ps_count") == 1);
   /* It has no command line, so its name is matched. */
   assert_true(value("smaps-php/ps_count") == 1);
 }
@@ -404,7 +404,7 @@ FIXTURE_TEST(mistakes_are_named_with_option_value_and_reason) {
       {"<Report>\n</Report>", "Report", "string"},
       {"Refresh 'sometimes'", "Refresh \"sometimes\"", "\"adaptive\""},
       {"ReadBudget 0", "ReadBudget 0",
-       "percentage of one CPU, from 0.01 to 100"},
+       "percentage of one CPU from 0.01 to 100"},
       {"ReadBudget 101", "ReadBudget 101", "from 0.01 to 100"},
       {"<Group 'g'>\nMaxAge 0\n</Group>", "MaxAge 0", "seconds from 1"},
       {"<Group 'g'>\nGrowthWindow 604801\n</Group>", "GrowthWindow 604801",
@@ -417,43 +417,11 @@ FIXTURE_TEST(mistakes_are_named_with_option_value_and_reason) {
       {"ProcessMatch 'x'", "ProcessMatch \"x\"", "regular expression"},
       {"<Other 'x'>\nUser 'y'\n</Other>", "<Other \"x\">: User \"y\"",
        "an option of this block"},
-      {"<Other 'x'>\nMaxLockHold 1001\n</Other>", "Plugin",
-       "MaxLockHold (1001 milliseconds) not above ReadTimeout (1 seconds)"},
       {"<MaxGroups>\nx 'y'\n</MaxGroups>", "MaxGroups", "not a block"},
-      /* Whichever of two options comes first. */
-      {"MaxLockHold 1001", "MaxLockHold 1001:",
-       "MaxLockHold (1001 milliseconds) not above ReadTimeout (1 seconds)"},
-      {"MaxLockHold 300\nReadTimeout 0.2", "ReadTimeout 0.2:",
-       "(300 milliseconds) not above ReadTimeout (0.2 seconds)"},
-      {"ReadTimeout 0.2\nMaxLockHold 300", "ReadTimeout 0.2:",
-       "(300 milliseconds) not above ReadTimeout (0.2 seconds)"},
-      {"ReadTimeout 2\n<Group 'a'>\nComm 'a'\nMaxLockHold 5000\n</Group>",
-       "ReadTimeout 2:",
-       "(5000 milliseconds) not above ReadTimeout (2 seconds)"},
   };
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
     assert_refused(cases[i][0], cases[i][1], cases[i][2]);
     assert_int_equal(stub.shutdown(), 0);
   }
-}
-
-FIXTURE_TEST(read_timeout_below_a_max_lock_hold_of_before_is_refused) {
-  static const char *const blocks[] = {
-      "<Group 'web'>\nComm 'web'\nMaxLockHold 900\n</Group>",
-      "<Other 'rest'>\nMaxLockHold 900\n</Other>"};
-
-  for (size_t i = 0; i < LENGTH(blocks); i++) {
-    assert_int_equal(configure("%s", blocks[i]), 0);
-    assert_refused("ReadTimeout 0.5",
-                   "ReadTimeout 0.5:", "(900 milliseconds) not above");
-    stub.shutdown();
-  }
-}
-
-FIXTURE_TEST(max_lock_hold_up_to_read_timeout_is_fine) {
-  assert_int_equal(configure("MaxLockHold 2000\nReadTimeout 2"), 0);
-  /* The last of two options of the same name holds. */
-  assert_int_equal(configure("MaxLockHold 5000\nMaxLockHold 50"), 0);
-  assert_int_equal(stub.n_logs, 0);
 }
