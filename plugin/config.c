@@ -335,9 +335,9 @@ static int add_selector(struct scope *scope, const oconfig_item_t *item) {
 }
 
 /* Formats an item and, if it is a block, the items inside. */
-static void describe_rule(const oconfig_item_t *item, bool is_block,
-                          char text[LINE_SIZE]) {
+static void describe_rule(const oconfig_item_t *item, char text[LINE_SIZE]) {
   char *at = text, *end = text + LINE_SIZE;
+  bool is_block = item->children_num > 0;
 
   if (is_block)
     *at++ = '<';
@@ -359,7 +359,7 @@ static int apply_process(struct scope *scope, const oconfig_item_t *item) {
 
   if (rc < 0)
     return rc;
-  describe_rule(item, false, text);
+  describe_rule(item, text);
   return settings_add_simple_rule(scope->settings, text, comm, "Process", comm,
                                   &scope->reason);
 }
@@ -373,7 +373,7 @@ static int apply_process_match(struct scope *scope,
       v[1].type != OCONFIG_TYPE_STRING)
     return config_error_set(&scope->reason, "expected a name and a regular "
                                             "expression, both in quotes");
-  describe_rule(item, false, text);
+  describe_rule(item, text);
   return settings_add_simple_rule(scope->settings, text, v[0].value.string,
                                   "CommandLineMatch", v[1].value.string,
                                   &scope->reason);
@@ -520,30 +520,43 @@ static int apply_block(struct scope *scope, const struct option *options,
 static int add_rule_block(struct scope *scope, struct rule *rule,
                           const struct option *options,
                           const oconfig_item_t *block) {
-  char text[LINE_SIZE];
+  bool is_other = options == other_options;
   struct scope inside = {.settings = scope->settings,
-                         .rule = rule,
+                         .rule = is_other ? NULL : rule,
                          .report = &rule->report,
                          .policy = &rule->policy};
+  char text[LINE_SIZE];
   int rc = apply_block(&inside, options, block);
 
-  describe_rule(block, true, text);
+  describe_rule(block, text);
   if (rc == 0)
     rc = rule_set_text(rule, text);
-  if (rc == 0)
-    return settings_add_rule(scope->settings, rule, &scope->reason);
-  rule_done(rule);
-  return rc;
+  if (rc != 0) {
+    rule_done(rule);
+    return rc;
+  }
+  return is_other ? settings_set_other(scope->settings, rule, &scope->reason)
+                  : settings_add_rule(scope->settings, rule, &scope->reason);
 }
 
-static int apply_group(struct scope *scope, const oconfig_item_t *block) {
+/* A <Group>, or Other, which may be a block. */
+static int apply_named(struct scope *scope, const struct option *options,
+                       const oconfig_item_t *item) {
   struct rule rule;
   const char *name;
-  int rc = get_string(scope, block, &name);
+  int rc = get_string(scope, item, &name);
 
   if (rc == 0)
     rc = rule_init_group(&rule, name, &scope->reason);
-  return rc == 0 ? add_rule_block(scope, &rule, group_options, block) : rc;
+  return rc == 0 ? add_rule_block(scope, &rule, options, item) : rc;
+}
+
+static int apply_group(struct scope *scope, const oconfig_item_t *block) {
+  return apply_named(scope, group_options, block);
+}
+
+static int apply_other(struct scope *scope, const oconfig_item_t *item) {
+  return apply_named(scope, other_options, item);
 }
 
 static int apply_ignore(struct scope *scope, const oconfig_item_t *block) {
@@ -553,28 +566,6 @@ static int apply_ignore(struct scope *scope, const oconfig_item_t *block) {
     return config_error_set(&scope->reason, "expected a block without a name");
   rule_init_ignore(&rule);
   return add_rule_block(scope, &rule, ignore_options, block);
-}
-
-/* Other "name", or <Other "name"> with options. */
-static int apply_other(struct scope *scope, const oconfig_item_t *item) {
-  struct settings *s = scope->settings;
-  struct rule made = {.is_ignore = false};
-  struct scope inside = {
-      .settings = s, .report = &made.report, .policy = &made.policy};
-  char text[LINE_SIZE];
-  const char *name;
-  int rc = get_string(scope, item, &name);
-
-  if (rc == 0)
-    rc = apply_block(&inside, other_options, item);
-  if (rc == 0)
-    rc = settings_set_other(s, name, &scope->reason);
-  if (rc != 0)
-    return rc;
-  s->other.report = made.report;
-  s->other.policy = made.policy;
-  describe_rule(item, item->children_num > 0, text);
-  return rule_set_text(&s->other, text);
 }
 
 static int apply_capture(struct scope *scope, const oconfig_item_t *block) {

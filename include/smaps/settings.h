@@ -43,8 +43,8 @@ struct settings {
   char *container_root; /* see container_names.h */
   struct rule *rules;   /* in the order written */
   size_t n_rules;
-  /* The group of processes that no rule takes. It has no selector; an empty
-   * name (no pieces) means that there is no such group. */
+  /* The group of processes that no rule takes. It has no selector; without a
+   * name there is no such group. */
   struct rule other;
   uint64_t max_groups;
   struct report report;         /* inherited by groups */
@@ -65,15 +65,16 @@ void settings_done(struct settings *s);
  * in *reason, or -ENOMEM; an error leaves s unchanged.
  */
 
-/* Owns the rule from then on, even if it fails. */
+/* They own the rule from then on, even if they fail. */
 int settings_add_rule(struct settings *s, struct rule *r,
                       struct config_error *reason);
-/* Makes a rule with one selector. The text is that of struct rule. */
+int settings_set_other(struct settings *s, struct rule *other,
+                       struct config_error *reason);
+/* Adds a rule with one selector, or Other (option NULL). The text is that of
+ * struct rule. */
 int settings_add_simple_rule(struct settings *s, const char *text,
                              const char *name, const char *option,
                              const char *pattern, struct config_error *reason);
-int settings_set_other(struct settings *s, const char *name,
-                       struct config_error *reason);
 /* The root must be a proc tree now. */
 int settings_set_proc_root(struct settings *s, const char *root,
                            struct config_error *reason);

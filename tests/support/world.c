@@ -172,8 +172,12 @@ struct rule *world_group(struct world *w, const char *name, const char *option,
 
 void world_other(struct world *w, const char *name) {
   struct config_error reason;
+  char text[128];
 
-  assert_int_equal(settings_set_other(&w->settings, name, &reason), 0);
+  snprintf(text, sizeof(text), "Other \"%s\"", name);
+  assert_int_equal(
+      settings_add_simple_rule(&w->settings, text, name, NULL, NULL, &reason),
+      0);
 }
 
 void world_keep_state(struct world *w) {

@@ -51,14 +51,16 @@ void settings_done(struct settings *s) {
 }
 
 static int check_name_is_free(const struct settings *s, const struct rule *r,
-                              const char *expected,
                               struct config_error *reason) {
+  bool is_taken = rule_has_same_name(&s->other, r);
+
   for (size_t i = 0; i < s->n_rules; i++)
-    if (rule_has_same_name(&s->rules[i], r))
-      return config_error_set(
-          reason, "a group with this name already exists; expected %s",
-          expected);
-  return 0;
+    is_taken |= rule_has_same_name(&s->rules[i], r);
+  return is_taken ? config_error_set(reason,
+                                     "a group with this name already exists; "
+                                     "expected another name, or one block with "
+                                     "both selectors")
+                  : 0;
 }
 
 static int append_rule(struct settings *s, const struct rule *r) {
@@ -76,9 +78,7 @@ int settings_add_rule(struct settings *s, struct rule *r,
   int rc = rule_check(r, reason);
 
   if (rc == 0)
-    rc = check_name_is_free(s, r, "one block with both selectors", reason);
-  if (rc == 0 && rule_has_same_name(&s->other, r))
-    rc = config_error_set(reason, "expected a name other than that of Other");
+    rc = check_name_is_free(s, r, reason);
   if (rc == 0)
     rc = append_rule(s, r);
   if (rc < 0)
@@ -93,45 +93,34 @@ int settings_add_simple_rule(struct settings *s, const char *text,
   struct rule rule;
   int rc = rule_init_group(&rule, name, reason);
 
-  if (rc == 0)
+  if (rc == 0 && option)
     rc = selector_init(&selector, option, pattern, reason);
-  if (rc == 0)
+  if (rc == 0 && option)
     rc = rule_add_selector(&rule, &selector);
   if (rc == 0)
     rc = rule_set_text(&rule, text);
-  if (rc == 0)
-    return settings_add_rule(s, &rule, reason);
-  rule_done(&rule);
-  return rc;
+  if (rc < 0) {
+    rule_done(&rule);
+    return rc;
+  }
+  return option ? settings_add_rule(s, &rule, reason)
+                : settings_set_other(s, &rule, reason);
 }
 
-static int set_other_text(struct rule *other, const char *name) {
-  char text[256];
-
-  snprintf(text, sizeof(text), "Other \"%s\"", name);
-  return rule_set_text(other, text);
-}
-
-int settings_set_other(struct settings *s, const char *name,
+int settings_set_other(struct settings *s, struct rule *other,
                        struct config_error *reason) {
-  struct rule other;
   int rc;
 
-  if (s->other.name.n > 0)
-    return config_error_set(reason, "expected only once");
-  rc = rule_init_group(&other, name, reason);
-  if (rc < 0)
-    return rc;
-  if (template_is_fixed(&other.name))
-    rc = check_name_is_free(s, &other, "another name", reason);
-  else
+  if (s->other.name.text)
+    rc = config_error_set(reason, "expected only once");
+  else if (!template_is_fixed(&other->name))
     rc = config_error_set(reason, "expected a name without placeholders");
-  if (rc == 0)
-    rc = set_other_text(&other, name);
-  if (rc == 0)
-    s->other = other;
   else
-    rule_done(&other);
+    rc = check_name_is_free(s, other, reason);
+  if (rc == 0)
+    s->other = *other;
+  else
+    rule_done(other);
   return rc;
 }
 
@@ -219,6 +208,9 @@ static int add_default_rules(struct settings *s) {
   char text[128];
   int rc = 0;
 
+  if (!s->other.name.text)
+    rc = settings_add_simple_rule(s, "Other \"other\"", "other", NULL, NULL,
+                                  &reason);
   for (size_t i = 0; i < 3 && rc == 0; i++) {
     snprintf(text, sizeof(text), "<Group \"%s\"> %s \"%s\"", rules[i][0],
              rules[i][1], rules[i][2]);
@@ -228,21 +220,12 @@ static int add_default_rules(struct settings *s) {
   return rc;
 }
 
-static int fill_defaults(struct settings *s) {
-  struct config_error reason;
-  int rc = 0;
+int settings_finish(struct settings *s) {
+  int rc;
 
   if (!s->proc_root && !(s->proc_root = strdup("/proc")))
     return -ENOMEM;
-  if (makes_groups(s))
-    return 0;
-  if (s->other.name.n == 0)
-    rc = settings_set_other(s, "other", &reason);
-  return rc < 0 ? rc : add_default_rules(s);
-}
-
-int settings_finish(struct settings *s) {
-  int rc = fill_defaults(s);
+  rc = makes_groups(s) ? 0 : add_default_rules(s);
 
   if (rc < 0)
     return rc;
@@ -274,7 +257,7 @@ const struct rule *settings_short_growth(const struct settings *s,
   for (size_t i = 0; i < s->n_rules; i++)
     if (has_short_growth(&s->rules[i], *ret_least_ns))
       return &s->rules[i];
-  if (s->other.name.n > 0 && has_short_growth(&s->other, *ret_least_ns))
+  if (s->other.name.text && has_short_growth(&s->other, *ret_least_ns))
     return &s->other;
   return NULL;
 }

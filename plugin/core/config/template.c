@@ -1,133 +1,99 @@
 #include "config/template.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-  const char *name;
-  enum attribute attribute;
-} placeholders[] = {
-    {"comm", ATTRIBUTE_COMM},
-    {"exe", ATTRIBUTE_EXECUTABLE},
-    {"user", ATTRIBUTE_USER},
-    {"unit", ATTRIBUTE_UNIT},
-    {"slice", ATTRIBUTE_SLICE},
-    {"container", ATTRIBUTE_CONTAINER},
-    {"container_name", ATTRIBUTE_CONTAINER_NAME},
-    {"pod", ATTRIBUTE_POD},
-    {"namespace", ATTRIBUTE_NAMESPACE},
+static const char *const placeholders[ATTRIBUTES] = {
+    [ATTRIBUTE_COMM] = "comm",
+    [ATTRIBUTE_EXECUTABLE] = "exe",
+    [ATTRIBUTE_USER] = "user",
+    [ATTRIBUTE_UNIT] = "unit",
+    [ATTRIBUTE_SLICE] = "slice",
+    [ATTRIBUTE_CONTAINER] = "container",
+    [ATTRIBUTE_CONTAINER_NAME] = "container_name",
+    [ATTRIBUTE_POD] = "pod",
+    [ATTRIBUTE_NAMESPACE] = "namespace",
 };
-#define PLACEHOLDERS (sizeof(placeholders) / sizeof(*placeholders))
 
-static int add_piece(struct template *t, struct template_piece piece) {
-  struct template_piece *pieces =
-      reallocarray(t->pieces, t->n + 1, sizeof(*pieces));
+/* A text, a capture, or an attribute. */
+struct piece {
+  struct span text;         /* or what stands between %{ and } */
+  size_t capture;           /* 1 … 9, or 0 */
+  enum attribute attribute; /* or ATTRIBUTES */
+};
 
-  if (!pieces) {
-    free(piece.literal);
-    return -ENOMEM;
+static int find_placeholder(struct piece *p) {
+  char first = *p->text.text;
+
+  if (p->text.len == 1 && first >= '1' && first <= '9') {
+    p->capture = (size_t)(first - '0');
+    return 1;
   }
-  t->pieces = pieces;
-  t->pieces[t->n++] = piece;
-  return 0;
+  for (unsigned i = 0; i < ATTRIBUTES; i++)
+    if (placeholders[i] && span_is(p->text, placeholders[i])) {
+      p->attribute = i;
+      return 1;
+    }
+  return -EINVAL;
 }
 
-static int add_literal(struct template *t, const char *text, size_t len) {
-  char *literal;
+/* Gets the next piece of a template, which may be NULL. 1, 0 at the end, or
+ * -EINVAL: no such placeholder, or one without an end (the text is NULL). */
+static int next_piece(const char **at, struct piece *ret) {
+  const char *p = *at, *close;
 
-  if (len == 0)
+  if (!p || !*p)
     return 0;
-  literal = strndup(text, len);
-  if (!literal)
-    return -ENOMEM;
-  return add_piece(t, (struct template_piece){.literal = literal});
-}
-
-static int refuse_placeholder(const char *name, size_t len,
-                              struct config_error *reason) {
-  const char *names[PLACEHOLDERS];
-  char word[40], shown[64];
-  const char *nearest;
-
-  for (size_t i = 0; i < PLACEHOLDERS; i++)
-    names[i] = placeholders[i].name;
-  snprintf(word, sizeof(word), "%.*s", (int)len, name);
-  nearest = config_error_nearest(word, names, PLACEHOLDERS);
-  escape_text(name, len, shown, sizeof(shown));
-  return config_error_set(reason,
-                          "expected %%{comm}, %%{exe}, %%{user}, %%{unit}, "
-                          "%%{slice}, %%{container}, %%{container_name}, "
-                          "%%{pod}, %%{namespace} or %%{1} to %%{9}, not "
-                          "%%{%s}%s%s%s",
-                          shown, nearest ? "; did you mean %{" : "",
-                          nearest ? nearest : "", nearest ? "}?" : "");
-}
-
-static int add_placeholder(struct template *t, const char *name, size_t len,
-                           struct config_error *reason) {
-  if (len == 1 && name[0] >= '1' && name[0] <= '9')
-    return add_piece(t,
-                     (struct template_piece){.capture = (size_t)(*name - '0')});
-  for (size_t i = 0; i < PLACEHOLDERS; i++)
-    if (strlen(placeholders[i].name) == len &&
-        strncmp(placeholders[i].name, name, len) == 0)
-      return add_piece(
-          t, (struct template_piece){.attribute = placeholders[i].attribute});
-  return refuse_placeholder(name, len, reason);
-}
-
-static int parse(struct template *t, const char *text,
-                 struct config_error *reason) {
-  const char *start = text;
-
-  if (!*text)
-    return config_error_set(reason, "expected a name that is not empty");
-  for (const char *p = text; *p; p++) {
-    const char *close;
-    int rc;
-
-    if (*p != '%' || (p[1] != '{' && p[1] != '%'))
-      continue;
-    /* "%%": the first '%' is added with the text before it. */
-    rc = add_literal(t, start, (size_t)(p - start) + (p[1] == '%'));
-    if (rc < 0)
-      return rc;
-    p++;
-    start = p + 1;
-    if (*p == '%')
-      continue;
+  *ret = (struct piece){.attribute = ATTRIBUTES};
+  if (p[0] == '%' && p[1] == '{') {
     close = strchr(p, '}');
     if (!close)
-      return config_error_set(reason, "expected a '}' after %%{");
-    rc = add_placeholder(t, start, (size_t)(close - start), reason);
-    if (rc < 0)
-      return rc;
-    p = close;
-    start = close + 1;
+      return -EINVAL;
+    ret->text = (struct span){p + 2, (size_t)(close - p) - 2};
+    *at = close + 1;
+    return find_placeholder(ret);
   }
-  return add_literal(t, start, strlen(start));
+  ret->text = (struct span){p, 1 + strcspn(p + 1, "%")};
+  *at = p + ret->text.len;
+  if (p[0] == '%' && p[1] == '%') /* one that stands for itself */
+    ++*at;
+  return 1;
+}
+
+static int refuse_placeholder(const struct piece *p,
+                              struct config_error *reason) {
+  char shown[64];
+
+  if (!p->text.text)
+    return config_error_set(reason, "expected a '}' after %%{");
+  return config_error_set(
+      reason,
+      "expected %%{comm}, %%{exe}, %%{user}, %%{unit}, %%{slice}, "
+      "%%{container}, %%{container_name}, %%{pod}, %%{namespace} or %%{1} to "
+      "%%{9}, not %%{%s}",
+      escape_text(p->text.text, p->text.len, shown, sizeof(shown)));
 }
 
 int template_init(struct template *t, const char *text,
                   struct config_error *reason) {
-  struct template made = {0};
-  int rc = parse(&made, text, reason);
+  const char *at = text;
+  struct piece piece;
+  int rc;
 
-  if (rc < 0) {
-    template_done(&made);
-    return rc;
-  }
-  *t = made;
-  return 0;
+  if (!*text)
+    return config_error_set(reason, "expected a name that is not empty");
+  while ((rc = next_piece(&at, &piece)) > 0)
+    ;
+  if (rc < 0)
+    return refuse_placeholder(&piece, reason);
+  t->text = strdup(text);
+  return t->text ? 0 : -ENOMEM;
 }
 
 void template_done(struct template *t) {
-  for (size_t i = 0; i < t->n; i++)
-    free(t->pieces[i].literal);
-  free(t->pieces);
-  *t = (struct template){0};
+  free(t->text);
+  t->text = NULL;
 }
 
 bool template_is_fixed(const struct template *t) {
@@ -135,20 +101,24 @@ bool template_is_fixed(const struct template *t) {
 }
 
 unsigned template_attributes(const struct template *t) {
+  const char *at = t->text;
   unsigned attributes = 0;
+  struct piece piece;
 
-  for (size_t i = 0; i < t->n; i++)
-    if (!t->pieces[i].literal && !t->pieces[i].capture)
-      attributes |= 1U << t->pieces[i].attribute;
+  while (next_piece(&at, &piece) > 0)
+    if (piece.attribute < ATTRIBUTES)
+      attributes |= 1U << piece.attribute;
   return attributes;
 }
 
 size_t template_captures(const struct template *t) {
+  const char *at = t->text;
+  struct piece piece;
   size_t most = 0;
 
-  for (size_t i = 0; i < t->n; i++)
-    if (t->pieces[i].capture > most)
-      most = t->pieces[i].capture;
+  while (next_piece(&at, &piece) > 0)
+    if (piece.capture > most)
+      most = piece.capture;
   return most;
 }
 
@@ -175,19 +145,25 @@ static bool add_attribute(const struct attributes *id, enum attribute attribute,
   return true;
 }
 
+static bool add_piece(const struct piece *p, const struct attributes *id,
+                      const struct captures *captures, struct group_name *n) {
+  if (p->capture > 0)
+    return add_capture(captures, p->capture, n);
+  if (p->attribute < ATTRIBUTES)
+    return add_attribute(id, p->attribute, n);
+  group_name_add(n, p->text.text, p->text.len);
+  return true;
+}
+
 bool template_expand(const struct template *t, const struct attributes *id,
                      const struct captures *captures, struct group_name *ret) {
   struct group_name name = {.len = 0};
+  const char *at = t->text;
+  struct piece piece;
 
-  for (size_t i = 0; i < t->n; i++) {
-    const struct template_piece *piece = &t->pieces[i];
-
-    if (piece->literal)
-      group_name_add(&name, piece->literal, strlen(piece->literal));
-    else if (!(piece->capture ? add_capture(captures, piece->capture, &name)
-                              : add_attribute(id, piece->attribute, &name)))
+  while (next_piece(&at, &piece) > 0)
+    if (!add_piece(&piece, id, captures, &name))
       return false;
-  }
   if (!group_name_finish(&name))
     return false;
   *ret = name;

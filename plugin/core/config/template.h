@@ -10,16 +10,8 @@
 #include <smaps/config_error.h>
 #include <smaps/group_name.h>
 
-/* A text, a capture, or an attribute. */
-struct template_piece {
-  char *literal;  /* or NULL */
-  size_t capture; /* 1 … 9, or 0 */
-  enum attribute attribute;
-};
-
 struct template {
-  struct template_piece *pieces;
-  size_t n;
+  char *text; /* NULL: none */
 };
 
 /* 0, -EINVAL with the expected text in *reason, or -ENOMEM. */

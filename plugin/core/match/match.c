@@ -35,7 +35,7 @@ static int add_fixed_group(struct matcher *m, const struct rule *rule) {
   struct group_name name;
   int rc;
 
-  if (rule->is_ignore || rule->name.n == 0 || !template_is_fixed(&rule->name) ||
+  if (rule->is_ignore || !rule->name.text || !template_is_fixed(&rule->name) ||
       !template_expand(&rule->name, &nobody, NULL, &name))
     return 0;
   rc = get_or_add_group(m, &name, true, rule, &group);
@@ -264,8 +264,7 @@ static void apply_other(struct matcher *m) {
   struct group_name name;
   static const struct attributes nobody;
 
-  if (other->name.n == 0 ||
-      !template_expand(&other->name, &nobody, NULL, &name))
+  if (!other->name.text || !template_expand(&other->name, &nobody, NULL, &name))
     return;
   if (get_or_add_group(m, &name, true, other, &group) != 0)
     return;

@@ -39,10 +39,18 @@ static void add(struct settings *s, const char *name) {
     fail_msg("%s: %s", name, reason.text);
 }
 
+static int try_other(struct settings *s, const char *name,
+                     struct config_error *reason) {
+  struct rule r;
+  int rc = rule_init_group(&r, name, reason);
+
+  return rc < 0 ? rc : settings_set_other(s, &r, reason);
+}
+
 static void set_other(struct settings *s, const char *name) {
   struct config_error reason = {""};
 
-  if (settings_set_other(s, name, &reason) != 0)
+  if (try_other(s, name, &reason) != 0)
     fail_msg("%s: %s", name, reason.text);
 }
 
@@ -52,8 +60,7 @@ static bool is_called(const struct rule *r, const char *name) {
       .value = {[ATTRIBUTE_UNIT] = "x.service", [ATTRIBUTE_COMM] = "x"}};
   struct group_name made;
 
-  return !r->is_ignore && r->name.n > 0 &&
-         template_expand(&r->name, &id, NULL, &made) &&
+  return !r->is_ignore && template_expand(&r->name, &id, NULL, &made) &&
          strcmp(made.text, name) == 0;
 }
 
@@ -184,8 +191,8 @@ SETTINGS_TEST(a_bad_rule_is_refused_and_leaves_the_others) {
   } cases[] = {
       {"the same name", "a/b", "y", "already exists"},
       {"the same when it is clean", "a_b", "y", "already exists"},
-      {"the name of Other", "rest", "y", "Other"},
-      {"the name of Other when it is clean", "/rest", "y", "Other"},
+      {"the name of Other", "rest", "y", "already exists"},
+      {"the name of Other when it is clean", "/rest", "y", "already exists"},
       {"no selector", "new", NULL, "one selector"},
   };
 
@@ -226,10 +233,10 @@ SETTINGS_TEST(a_bad_other_is_refused) {
   for (size_t i = 0; i < LENGTH(cases); i++) {
     struct config_error reason = {""};
 
-    if (settings_set_other(s, cases[i].other, &reason) != -EINVAL ||
+    if (try_other(s, cases[i].other, &reason) != -EINVAL ||
         !strstr(reason.text, cases[i].expected))
       fail_msg("%s: \"%s\"", cases[i].name, reason.text);
-    assert_int_equal(s->other.name.n, 0);
+    assert_null(s->other.name.text);
   }
 }
 
@@ -237,8 +244,8 @@ SETTINGS_TEST(a_second_other_is_refused_and_leaves_the_first) {
   struct config_error reason = {""};
 
   set_other(s, "first");
-  assert_int_equal(settings_set_other(s, "first", &reason), -EINVAL);
-  assert_int_equal(settings_set_other(s, "rest", &reason), -EINVAL);
+  assert_int_equal(try_other(s, "first", &reason), -EINVAL);
+  assert_int_equal(try_other(s, "rest", &reason), -EINVAL);
   assert_non_null(strstr(reason.text, "once"));
   assert_true(is_called(&s->other, "first"));
 }

@@ -120,9 +120,6 @@ TEST(malformed_templates_are_refused) {
       {"number zero", "%{0}", "%{1} to %{9}, not %{0}"},
       {"number ten", "%{10}", "%{1} to %{9}, not %{10}"},
       {"no placeholder of that name", "%{pid}", "not %{pid}"},
-      {"in full", "%{command}", "did you mean %{comm}?"},
-      {"plural", "%{units}", "did you mean %{unit}?"},
-      {"letters swapped", "%{sliec}", "did you mean %{slice}?"},
       {"another in it", "%{a%{comm}}", "not %{a%{comm}"},
       {"control bytes", "%{\x1b[2J\n}", "not %{\\x1b[2J\\x0a}"},
   };
