@@ -1,31 +1,11 @@
 #include "log.h"
 
 #include <linux/capability.h>
-#include <mntent.h>
 
-#include <smaps/kernel.h>
 #include <smaps/text.h>
 #include <smaps/worker_pool.h>
 
 #define REPEAT TIME_T_TO_CDTIME_T(3600)
-
-/* The problem of a kind, if a line about it is due; else NULL. */
-static const struct diag *find_due(struct log_state *s,
-                                   const struct cycle_results *r,
-                                   enum diag_kind kind, bool may_repeat) {
-  const struct diag *d = &r->diags[kind];
-  cdtime_t now = cdtime();
-
-  if (d->count == 0)
-    return NULL;
-  /* The clock was set back. */
-  if (s->logged[kind] > now)
-    s->logged[kind] = now;
-  if (s->logged[kind] && !(may_repeat && now - s->logged[kind] >= REPEAT))
-    return NULL;
-  s->logged[kind] = now;
-  return d;
-}
 
 /* Not by capget(2), which SELinux refuses to collectd's domain. */
 static bool can_trace(void) {
@@ -47,75 +27,18 @@ static bool can_trace(void) {
   return (capabilities >> CAP_SYS_PTRACE) & 1;
 }
 
-/* Since Linux 6.15 CAP_PERFMON is enough for smaps_rollup; CAP_SYS_PTRACE
- * allows much more. */
-static bool is_perfmon_enough(void) {
-  unsigned major, minor;
-
-  return kernel_release(&major, &minor) &&
-         (major > 6 || (major == 6 && minor >= 15));
-}
-
-/* Gets the hidepid option of the mounted proc file system, such as
- * "hidepid=invisible", or the empty string. */
-static void find_hidepid(const char *root, char *ret, size_t size) {
-  FILE *mounts = setmntent("/proc/self/mounts", "re");
-  char buffer[4096];
-  struct mntent m;
-
-  *ret = '\0';
-  while (mounts && getmntent_r(mounts, &m, buffer, sizeof(buffer))) {
-    const char *option = hasmntopt(&m, "hidepid");
-
-    /* The last mount covers earlier ones. */
-    if (strcmp(m.mnt_dir, root) == 0)
-      snprintf(ret, size, "%.*s", option ? (int)strcspn(option, ",") : 0,
-               option ? option : "");
-  }
-  if (mounts)
-    endmntent(mounts);
-}
-
-static void find_remedy(const struct log_state *s, const char *root, char *ret,
-                        size_t size) {
-  const char *reader = s->is_command ? "smaps-report" : "collectd";
-  char hidepid[32];
-
-  find_hidepid(root, hidepid, sizeof(hidepid));
-  if (can_trace())
-    snprintf(ret, size,
-             "check the security module (AppArmor, SELinux) and the parent "
-             "user namespace (%s has CAP_SYS_PTRACE)",
-             reader);
-  else if (s->is_command)
-    snprintf(ret, size, "run smaps-report as root");
-  else
-    snprintf(ret, size,
-             "grant collectd CAP_SYS_PTRACE%s%s%s with a drop-in for "
-             "collectd.service: [Service] CapabilityBoundingSet=CAP_SYS_PTRACE "
-             "AmbientCapabilities=CAP_SYS_PTRACE",
-             *hidepid ? ", because of " : "", hidepid,
-             !*hidepid && is_perfmon_enough()
-                 ? " (or CAP_PERFMON, for smaps_rollup)"
-                 : "");
-}
-
-/* With hidepid=2 and 4 the list lacks processes. */
-static void log_hidden(const char *remedy, const char *root) {
-  WARNING("smaps plugin: %s: \"%s\" hides the processes of other users, so "
-          "groups can lack members, and groups without visible members are "
-          "unknown",
-          remedy, root);
-}
-
-/* "smaps_rollup of 3, exe of 1" */
-static void append_count(const struct diag *d, const char *file, char *text,
-                         size_t size) {
-  size_t len = strlen(text);
-
-  if (d->count > 0)
-    snprintf(text + len, size - len, "%s%s of %" PRIu64, len ? ", " : "", file,
-             d->count);
+static const char *find_remedy(const struct log_state *s) {
+  if (!can_trace())
+    return s->is_command ? "run smaps-report as root"
+                         : "grant collectd CAP_SYS_PTRACE with a drop-in for "
+                           "collectd.service: [Service] "
+                           "CapabilityBoundingSet=CAP_SYS_PTRACE "
+                           "AmbientCapabilities=CAP_SYS_PTRACE";
+  return s->is_command
+             ? "check the security module (AppArmor, SELinux) and the parent "
+               "user namespace (smaps-report has CAP_SYS_PTRACE)"
+             : "check the security module (AppArmor, SELinux) and the parent "
+               "user namespace (collectd has CAP_SYS_PTRACE)";
 }
 
 /* All refusals have the same cause, so one line reports all of them. */
@@ -125,90 +48,116 @@ static void log_denials(struct log_state *s, const struct cycle_results *r,
   const struct diag *exe = &r->diags[DIAG_EXECUTABLE_DENIED];
   const struct diag *all = &r->diags[DIAG_PROCESS_DENIED];
   const struct diag *first = rollup->count ? rollup : all->count ? all : exe;
-  const struct diag *last = all->count ? all : exe->count ? exe : rollup;
   bool is_hidden = r->diags[DIAG_HIDDEN].count > 0;
-  char remedy[400], counts[128] = "";
 
   if (s->is_denial_logged || (first->count == 0 && !is_hidden))
     return;
   s->is_denial_logged = true;
-  find_remedy(s, root, remedy, sizeof(remedy));
-  if (is_hidden) {
-    log_hidden(remedy, root);
-    return;
-  }
-  append_count(rollup, "smaps_rollup", counts, sizeof(counts));
-  append_count(exe, "exe", counts, sizeof(counts));
-  append_count(all, "all files", counts, sizeof(counts));
-  WARNING("smaps plugin: %s: the kernel refuses to show %s process%s (first: "
-          "%u \"%s\"), so their values are guessed or unknown",
-          remedy, counts, last->count == 1 ? "" : "es", first->pid,
-          first->comm);
+  if (is_hidden) /* The list lacks processes. */
+    WARNING("smaps plugin: %s: hidepid of \"%s\" hides the processes of other "
+            "users, so groups can lack members, and groups without visible "
+            "members are unknown",
+            find_remedy(s), root);
+  else
+    WARNING("smaps plugin: %s: the kernel refuses to show files of processes "
+            "(smaps_rollup: %" PRIu64 ", exe: %" PRIu64 ", all files: %" PRIu64
+            "; first: %u \"%s\"), so their values are guessed or unknown",
+            find_remedy(s), rollup->count, exe->count, all->count, first->pid,
+            first->comm);
 }
 
-/* Up to three by name: 10 "a", 11 "b", 12 "c" and 5 more */
-static void name_processes(const struct diag *d, char *ret, size_t size) {
-  int len = snprintf(ret, size, "%u \"%s\"", d->pid, d->comm);
+/* --- processes ------------------------------------------------------------ */
 
-  for (unsigned i = 0; i < DIAG_OTHERS && i + 1 < d->count; i++)
-    len += snprintf(ret + len, size - (size_t)len, ", %u \"%s\"",
-                    d->others[i].pid, d->others[i].comm);
-  if (d->count > DIAG_OTHERS + 1)
-    snprintf(ret + len, size - (size_t)len, " and %" PRIu64 " more",
-             d->count - DIAG_OTHERS - 1);
+enum often { ONCE, HOURLY, ALWAYS };
+
+#define GUESSED                                                                \
+  "its values are guessed, if another member of its group can be read, or "    \
+  "unknown"
+
+/* BEFORE process PID "COMM" (one of N) BETWEEN; AFTER */
+static const struct line {
+  enum diag_kind kind;
+  int level;
+  enum often often;
+  bool has_cause; /* ": FILE: ERROR" follows BETWEEN */
+  const char *before, *between, *after;
+} lines[] = {
+    {DIAG_NO_ROLLUP, LOG_WARNING, ONCE, false, "reading smaps_rollup of",
+     "failed: this kernel has none (CONFIG_PROC_PAGE_MONITOR, Linux 4.14)",
+     "PSS, USS, shared and swap are unknown"},
+    {DIAG_SAMPLED, LOG_INFO, ONCE, false, "reading smaps_rollup of",
+     "would hold its lock for longer than MaxLockHold",
+     "only some of its pages are read; see memory-pss_error for the possible "
+     "error and count-sampled for the number of such processes"},
+    {DIAG_MAPCOUNT_DENIED, LOG_WARNING, ONCE, false, "the pages of",
+     "are sampled, because it is too large for MaxLockHold, but without "
+     "CAP_SYS_ADMIN (or without /proc/kpagecount)",
+     "the number of processes that share a page is unknown: its USS is good, "
+     "the error of its PSS can be large (see memory-pss_error)"},
+    {DIAG_TOO_LARGE, LOG_WARNING, ONCE, false, "reading smaps_rollup of",
+     "would hold its lock for longer than MaxLockHold, and its pages cannot be "
+     "sampled (/proc/PID/pagemap needs CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE)",
+     "its shared memory is guessed from its size, unless you grant these or "
+     "raise MaxLockHold; see memory-pss_error for the possible error and "
+     "count-deferred for the number of such processes"},
+    {DIAG_GROUP_REFUSED, LOG_WARNING, ONCE, true,
+     "MaxGroups is reached:", "has to do without its group",
+     "such processes go to Other until there is room; the name of a group "
+     "counts for an hour after its end; see count-groups_refused for the "
+     "number of refused names"},
+    {DIAG_MATCH_DEFERRED, LOG_WARNING, HOURLY, false,
+     "matching process names is too slow:",
+     "waits for a later interval (count-unidentified)",
+     "empty groups are unknown until then"},
+    {DIAG_CONTAINER_FILE, LOG_WARNING, ONCE, true, "the container of",
+     "has no known name", "the first 12 digits of its id are used"},
+    {DIAG_MALFORMED, LOG_WARNING, HOURLY, true, "a file of", "is malformed",
+     GUESSED},
+    {DIAG_FAILED, LOG_WARNING, HOURLY, true, "reading", "failed",
+     GUESSED "; while the group of a process is unknown (count-unidentified), "
+             "groups without members are unknown too"},
+    /* The core reports each process once. */
+    {DIAG_HUNG, LOG_WARNING, ALWAYS, true, "reading",
+     "did not end within ReadTimeout",
+     "the process hangs, or the machine is too busy; the process is not read "
+     "for a while, longer each time, but estimated from statm; while its group "
+     "is unknown, so is each group without members that it may be in; see "
+     "count-hung and count-unidentified for the number of such processes"}};
+
+static bool is_due(cdtime_t *logged, enum often often) {
+  cdtime_t now = cdtime();
+
+  /* The clock was set back. */
+  if (*logged > now)
+    *logged = now;
+  if (*logged && often != ALWAYS && (often == ONCE || now - *logged < REPEAT))
+    return false;
+  *logged = now;
+  return true;
 }
 
-/* Logs the processes that are too large to be walked. */
-static void log_samples(struct log_state *s, const struct cycle_results *r) {
-  static const struct {
-    enum diag_kind kind;
-    int level;
-    const char *before, *after; /* their names */
-  } lines[] = {
-      {DIAG_SAMPLED, LOG_INFO, "reading smaps_rollup of large processes",
-       "would hold their locks for longer than MaxLockHold: only some of their "
-       "pages are read; see memory-pss_error for the possible error and "
-       "count-sampled for the number of such processes"},
-      {DIAG_MAPCOUNT_DENIED, LOG_WARNING,
-       "processes that are too large for MaxLockHold",
-       "are sampled, but without CAP_SYS_ADMIN (or without /proc/kpagecount) "
-       "the number of processes that share a page is unknown: their USS is "
-       "good, the error of their PSS can be large (see memory-pss_error)"},
-      {DIAG_TOO_LARGE, LOG_WARNING, "reading smaps_rollup of large processes",
-       "would hold their locks for longer than MaxLockHold, and their pages "
-       "cannot be sampled (/proc/PID/pagemap needs CAP_DAC_READ_SEARCH and "
-       "CAP_SYS_PTRACE): their shared memory is guessed from their size, "
-       "unless you grant these or raise MaxLockHold; see memory-pss_error for "
-       "the possible error and count-deferred for the number of such "
-       "processes"}};
-  char names[(DIAG_OTHERS + 1) * 80 + 32]; /* of 64 bytes and a number each */
+static void log_line(const struct line *l, const struct diag *d) {
+  const char *file = d->file ? d->file : d->name; /* or the group */
+  const char *error = d->error == EBADMSG ? "malformed" : strerror(d->error);
 
+  plugin_log(l->level,
+             "smaps plugin: %s process %u \"%s\" (one of %" PRIu64
+             ") %s%s%s%s%s; %s",
+             l->before, d->pid, d->comm, d->count, l->between,
+             l->has_cause ? ": " : "", l->has_cause ? file : "",
+             d->error ? ": " : "", d->error ? error : "", l->after);
+}
+
+static void log_processes(struct log_state *s, const struct diag *diags) {
   for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
-    const struct diag *d = find_due(s, r, lines[i].kind, false);
+    const struct line *l = &lines[i];
 
-    if (!d)
-      continue;
-    name_processes(d, names, sizeof(names));
-    plugin_log(lines[i].level, "smaps plugin: %s (%s) %s", lines[i].before,
-               names, lines[i].after);
+    if (diags[l->kind].count > 0 && is_due(&s->logged[l->kind], l->often))
+      log_line(l, &diags[l->kind]);
   }
 }
 
-static void log_limits(struct log_state *s, const struct cycle_results *r) {
-  const struct diag *d;
-
-  if (find_due(s, r, DIAG_NO_ROLLUP, false))
-    WARNING("smaps plugin: this kernel has no smaps_rollup "
-            "(CONFIG_PROC_PAGE_MONITOR, Linux 4.14): PSS, USS, shared and "
-            "swap are unknown");
-  log_samples(s, r);
-  if ((d = find_due(s, r, DIAG_GROUP_REFUSED, false)))
-    WARNING("smaps plugin: MaxGroups is reached: no group \"%s\" for process "
-            "%u \"%s\"; such processes go to Other until there is room; the "
-            "name of a group counts for an hour after its end; see "
-            "count-groups_refused for the number of such processes",
-            d->name, d->pid, d->comm);
-}
+/* --- the rest ------------------------------------------------------------- */
 
 /* ReadBudget may be too small now and then, with the load. That is logged again
  * only after an hour in which it was large enough. */
@@ -230,33 +179,6 @@ static void log_scarce(struct log_state *s, const struct cycle_results *r,
       "within MaxAge; some readings are older than twice MaxAge "
       "(count-overdue); %sa MaxAge of %.2g times as long is enough",
       percent, budget, wanted / percent);
-}
-
-static void log_failures(struct log_state *s, const struct cycle_results *r) {
-  const struct diag *d;
-
-  if ((d = find_due(s, r, DIAG_MATCH_DEFERRED, true)))
-    WARNING("smaps plugin: matching process names is too slow; process %u "
-            "\"%s\" (one of %" PRIu64 ", see count-unidentified) waits for a "
-            "later interval, and empty groups are unknown until then",
-            d->pid, d->comm, d->count);
-  if ((d = find_due(s, r, DIAG_CONTAINER_FILE, false)))
-    WARNING("smaps plugin: the name of the container of process %u \"%s\" is "
-            "unknown: %s: %s; the first 12 digits of its id are used",
-            d->pid, d->comm, d->file,
-            d->error == EBADMSG ? "malformed" : strerror(d->error));
-  if ((d = find_due(s, r, DIAG_MALFORMED, true)))
-    WARNING("smaps plugin: %s of process %u \"%s\" is malformed (one of "
-            "%" PRIu64 " in this interval); its values are guessed, if "
-            "another member of its group can be read, or unknown",
-            d->file, d->pid, d->comm, d->count);
-  if ((d = find_due(s, r, DIAG_FAILED, true)))
-    WARNING("smaps plugin: reading %s of process %u \"%s\" failed: %s (one of "
-            "%" PRIu64 " in this interval); its values are guessed, if "
-            "another member of its group can be read, or unknown; while the "
-            "group of a process is unknown (count-unidentified), groups "
-            "without members are unknown too",
-            d->file, d->pid, d->comm, strerror(d->error), d->count);
 }
 
 /* Why there are no values of the host, though they are wanted. */
@@ -290,38 +212,18 @@ static void log_snapshot(struct log_state *s, const struct cycle_results *r) {
   s->has_no_snapshot = rc < 0;
 }
 
-/* The core reports each process once; one line is for all of an interval. */
-static void log_hung(const struct cycle_results *r) {
-  const struct diag *d = &r->diags[DIAG_HUNG];
-  char more[64] = "";
-
-  if (d->count == 0)
-    return;
-  if (d->count > 1)
-    snprintf(more, sizeof(more), " (and of %" PRIu64 " more)", d->count - 1);
-  WARNING("smaps plugin: reading %s of process %u \"%s\"%s did not end within "
-          "ReadTimeout: the process hangs, or the machine is too busy; the "
-          "process is not read for a while, longer each time, but estimated "
-          "from statm; while its group is unknown, so is each group without "
-          "members that it may be in; see count-hung and count-unidentified "
-          "for the number of such processes",
-          d->file, d->pid, d->comm, more);
-}
-
 /* The core reports each file at most once an hour. */
 static void log_pid_file(const struct cycle_results *r) {
   const struct diag *d = &r->diags[DIAG_PID_FILE];
-  char more[64] = "";
 
   if (d->count == 0)
     return;
-  if (d->count > 1)
-    snprintf(more, sizeof(more), " (and %" PRIu64 " more files)", d->count - 1);
-  WARNING("smaps plugin: reading PidFile \"%s\" %s%s%s; it is not read for a "
+  WARNING("smaps plugin: reading PidFile \"%s\" %s%s (one of %" PRIu64
+          "); it is not read for a "
           "while, longer each time; the process that it named stays selected "
           "until it ends, and after that the selected process is unknown",
           d->file, d->error ? "failed: " : "did not end within ReadTimeout",
-          d->error ? strerror(d->error) : "", more);
+          d->error ? strerror(d->error) : "", d->count);
 }
 
 static void log_readers_hung(struct log_state *s,
@@ -356,12 +258,10 @@ void log_after_cycle(struct log_state *s, const struct cycle_results *r,
     NOTICE("smaps plugin: \"%s\" can be read again", proc_root);
   s->has_failed = false;
   log_denials(s, r, proc_root);
-  log_limits(s, r);
+  log_processes(s, r->diags);
   log_scarce(s, r, settings->read_budget_percent);
-  log_failures(s, r);
   log_host(s, r, proc_root);
   log_snapshot(s, r);
-  log_hung(r);
   log_pid_file(r);
   log_readers_hung(s, r);
 }

@@ -1,5 +1,5 @@
 /*
- * Problems of a cycle, by kind: their number and the first cases as examples.
+ * Problems of a cycle, by kind: their number and the first as an example.
  * The core counts them; the glue logs them.
  */
 #ifndef SMAPS_DIAG_H
@@ -27,8 +27,6 @@ enum diag_kind {
   DIAGS
 };
 
-#define DIAG_OTHERS 2
-
 struct diag {
   uint64_t count;
   uint32_t pid;
@@ -36,16 +34,11 @@ struct diag {
   const char *file; /* in /proc/PID, or a path of the settings; may be NULL */
   char comm[64];    /* escaped */
   char name[128];   /* of the group */
-  /* The next processes: count - 1 of them, at most DIAG_OTHERS. */
-  struct diag_other {
-    uint32_t pid;
-    char comm[64]; /* escaped */
-  } others[DIAG_OTHERS];
 };
 
 struct process;
 
-/* Counts a problem with a process; the first of its kind are the examples. */
+/* Counts a problem with a process; the first of its kind is the example. */
 void diag_note(struct diag *diags, enum diag_kind kind, const struct process *p,
                int error, const char *file);
 

@@ -148,7 +148,7 @@ class Containers(CgroupMixin, IntegrationTest):
         self.assertTrue(math.isnan(cycle.memory("empty", "pss")))
         lines = collectd.log_lines(PLUGIN_SAYS)
         self.assertEqual(len(lines), 1, lines)
-        self.assertIn("the files of its container of process", lines[0])
+        self.assertIn("ReadTimeout: the files of its container", lines[0])
 
         hung.release()
         wait_until(

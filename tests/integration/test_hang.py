@@ -118,7 +118,7 @@ class Kernel(HangTest):
         self.assert_sums_match(collectd, "well", well.pids)
         lines = collectd.log_lines(PLUGIN_SAYS)
         self.assertEqual(len(lines), 1, lines)
-        self.assertRegex(lines[0], f'of process {hung.pid} "hung')
+        self.assertRegex(lines[0], f'reading process {hung.pid} "hung')
         for time_ in collectd.times()[:-1]:
             cycle = collectd.cycle_at(time_)
             self.assertEqual(cycle.counts("well"), (3, 3))

@@ -285,7 +285,7 @@ class Capabilities(Privileges):
         self.assertTrue(all(map(math.isnan, cycle.counts("program"))))
         self.assertEqual(cycle.counts("mixed"), (0, 0))
         line = self.one_line(collectd)
-        self.assertRegex(line, r"refuses to show exe of [1-9]")
+        self.assertRegex(line, r"refuses to show .*, exe: [1-9]")
         self.assertIn("grant collectd CAP_SYS_PTRACE", line)
 
     def test_root_of_a_user_namespace(self):
@@ -346,8 +346,7 @@ class HidePid(Privileges):
                 self.assertTrue(all(map(math.isnan, cycle.counts("foreign"))))
                 line = self.one_line(collectd)
                 self.assertIn("grant collectd CAP_SYS_PTRACE", line)
-                self.assertIn("hidepid=", line)
-                self.assertNotIn("CAP_PERFMON", line)
+                self.assertEqual("hidepid" in line, option != "hidepid=1")
 
     def test_sys_ptrace_sees_through_each(self):
         own, foreign = self.start_two()
@@ -368,4 +367,4 @@ class HidePid(Privileges):
         self.assert_unread(cycle, "foreign")
         self.assert_statm_is_right(cycle, "foreign", foreign.pids)
         self.assertEqual(cycle.counts("mixed"), (0, 0))
-        self.assertIn("smaps_rollup of ", self.one_line(collectd))
+        self.assertRegex(self.one_line(collectd), "smaps_rollup: [1-9]")

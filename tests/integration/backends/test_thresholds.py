@@ -182,4 +182,4 @@ class Unknown(ThresholdTest):
         # The interval in which it stopped may have seen it.
         times = [row[0] for row in self.rows("ps_count") if row[0] > stopped]
         self.assertLess(alert.time, times[1] + 0.0005)
-        self.assertTrue(self.daemon.log_lines("exe of [1-9]"))
+        self.assertTrue(self.daemon.log_lines("exe: [1-9]"))

@@ -35,25 +35,6 @@ TEST(the_first_case_is_the_example_and_all_are_counted) {
   attributes_done(&second.attributes);
 }
 
-TEST(up_to_three_processes_are_named) {
-  struct diag diags[DIAGS] = {{0}};
-  const struct diag *d = &diags[DIAG_SAMPLED];
-
-  for (uint32_t pid = 7; pid < 11; pid++) {
-    struct process p = {.pid = pid,
-                        .attributes = called(pid == 9 ? "\"" : "c")};
-
-    diag_note(diags, DIAG_SAMPLED, &p, 0, "pagemap");
-    attributes_done(&p.attributes);
-  }
-  assert_int_equal(d->count, 4);
-  assert_int_equal(d->pid, 7);
-  assert_int_equal(d->others[0].pid, 8);
-  assert_string_equal(d->others[0].comm, "c");
-  assert_int_equal(d->others[1].pid, 9);
-  assert_string_equal(d->others[1].comm, "\\x22");
-}
-
 /* It may hang at first sight, before anything is read of it. */
 TEST(a_process_without_a_name_is_noted_by_its_pid) {
   struct process p = {.pid = 9};
