@@ -77,19 +77,6 @@ static void log_version(void) {
        major, minor, plugin.settings.proc_root, plugin.settings.n_rules);
 }
 
-/* The interval may be configured after this plugin, so that the option cannot
- * be refused. */
-static void log_short_growth(const struct settings *s) {
-  uint64_t least_ns;
-  const struct rule *r = settings_short_growth(s, &least_ns);
-
-  if (r)
-    WARNING("smaps plugin: GrowthWindow %g: expected at least ten intervals, "
-            "which are %g seconds; gauge-growth stays unknown for %s",
-            (double)r->report.growth_window_ns / (double)NS_PER_S,
-            (double)least_ns / (double)NS_PER_S, r->text ? r->text : "a group");
-}
-
 static int start(void) {
   static const struct collector_hooks hooks = {.written = notification_written};
   int rc;
@@ -117,7 +104,6 @@ static int smaps_init(void) {
   rc = start();
   if (rc == 0) {
     log_version();
-    log_short_growth(&plugin.settings);
     return 0;
   }
   ERROR("smaps plugin: cannot start with ProcRoot \"%s\": %s",

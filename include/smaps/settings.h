@@ -88,8 +88,8 @@ bool settings_has_snapshots(const struct settings *s);
 /*
  * Called once, after the last option. If no rule makes a group, adds one group
  * per systemd service, one per container that is in none, and "other" for the
- * rest. Groups inherit the options that
- * they do not set. Returns 0 or -ENOMEM.
+ * rest. Groups inherit the options that they do not set, and a GrowthWindow of
+ * too few intervals becomes longer. Returns 0 or -ENOMEM.
  */
 int settings_finish(struct settings *s);
 
@@ -101,14 +101,6 @@ unsigned settings_attributes(const struct settings *s);
 
 /* True if snapshots or a group report page tables. */
 bool settings_want_page_tables(const struct settings *s);
-
-/*
- * After settings_finish(): the first rule whose GrowthWindow has fewer
- * intervals than growth needs, so that growth stays unknown, and the shortest
- * window that is long enough; or NULL.
- */
-const struct rule *settings_short_growth(const struct settings *s,
-                                         uint64_t *ret_least_ns);
 
 /* True if a rule has Children. */
 bool settings_has_children_rules(const struct settings *s);

@@ -220,6 +220,16 @@ static int add_default_rules(struct settings *s) {
   return rc;
 }
 
+/* Growth of fewer intervals is not known. */
+static void inherit(struct rule *r, const struct settings *s) {
+  uint64_t least_ns = GROWTH_POINTS_LEAST * s->interval_ns;
+
+  report_inherit(&r->report, &s->report);
+  policy_inherit(&r->policy, &s->policy);
+  if (r->report.growth_window_ns < least_ns)
+    r->report.growth_window_ns = least_ns;
+}
+
 int settings_finish(struct settings *s) {
   int rc;
 
@@ -233,33 +243,11 @@ int settings_finish(struct settings *s) {
     s->capture.command_lines = s->command_lines;
   if (!s->report.metrics)
     s->report.metrics = metric_default_set();
-  for (size_t i = 0; i < s->n_rules; i++) {
-    report_inherit(&s->rules[i].report, &s->report);
-    policy_inherit(&s->rules[i].policy, &s->policy);
-  }
-  report_inherit(&s->other.report, &s->report);
-  policy_inherit(&s->other.policy, &s->policy);
+  for (size_t i = 0; i < s->n_rules; i++)
+    inherit(&s->rules[i], s);
+  inherit(&s->other, s);
   s->other.policy.comes_last = true;
   return 0;
-}
-
-static bool has_short_growth(const struct rule *r, uint64_t least_ns) {
-  struct config_error reason;
-
-  return !r->is_ignore && r->report.growth_window_ns < least_ns &&
-         (r->report.metrics & (metric_find("growth", &reason) |
-                               metric_find("until_limit", &reason)));
-}
-
-const struct rule *settings_short_growth(const struct settings *s,
-                                         uint64_t *ret_least_ns) {
-  *ret_least_ns = GROWTH_POINTS_LEAST * s->interval_ns;
-  for (size_t i = 0; i < s->n_rules; i++)
-    if (has_short_growth(&s->rules[i], *ret_least_ns))
-      return &s->rules[i];
-  if (s->other.name.text && has_short_growth(&s->other, *ret_least_ns))
-    return &s->other;
-  return NULL;
 }
 
 static bool has_command_lines(const struct settings *s) {

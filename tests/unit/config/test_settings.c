@@ -157,6 +157,16 @@ SETTINGS_TEST(page_tables_are_wanted_where_they_are_reported) {
   assert_true(settings_want_page_tables(s));
 }
 
+SETTINGS_TEST(growth_has_ten_intervals_at_least) {
+  add(s, "short");
+  add(s, "long");
+  s->rules[1].report.growth_window_ns = 7000 * NS_PER_S;
+  s->interval_ns = 600 * NS_PER_S;
+  assert_int_equal(settings_finish(s), 0);
+  assert_int_equal(s->rules[0].report.growth_window_ns, 6000 * NS_PER_S);
+  assert_int_equal(s->rules[1].report.growth_window_ns, 7000 * NS_PER_S);
+}
+
 SETTINGS_TEST(groups_inherit_what_they_do_not_set) {
   const metric_set pss = 1, uss = 2;
 

@@ -250,22 +250,6 @@ FIXTURE_TEST(read_fails_only_without_a_proc_tree) {
   assert_true(value("smaps-web/ps_count") == 1);
 }
 
-/* The interval is ten seconds. */
-FIXTURE_TEST(growth_window_of_few_intervals_is_said_to_be_too_short) {
-  start_web("GrowthWindow 100");
-  stub.shutdown();
-  start_web("GrowthWindow 60\nReport 'pss'");
-  stub.shutdown();
-  assert_int_equal(stub.n_logs, 0);
-  start_web("GrowthWindow 99");
-  assert_int_equal(stub.n_logs, 1);
-  assert_int_equal(stub.levels[0], LOG_WARNING);
-  assert_non_null(strstr(stub.logs[0],
-                         "GrowthWindow 99: expected at least ten intervals, "
-                         "which are 100 seconds; gauge-growth stays unknown "
-                         "for <Group \"web\">"));
-}
-
 FIXTURE_TEST(a_clock_that_jumps_does_no_harm) {
   const long long jumps[] = {3, -86400, 1, 400 * 86400LL, -5, 0, 0};
 
