@@ -16,7 +16,8 @@ static unsigned severities;
 
 /* The context of our plugin. The daemon sets it in the threads that it starts,
  * which the writer's is not. Plugins that get a notification, such as exec, ask
- * for the interval, and the daemon logs an error if there is no context. */
+ * for the interval, and the daemon logs an error if there is no context. It is
+ * set before the first cycle, and does not change. */
 static plugin_ctx_t context;
 
 static atomic_bool has_state_failed;
@@ -75,10 +76,10 @@ int notification_start(const struct settings *settings, struct collector *c) {
   atomic_store(&has_state_failed, false);
   if (!settings->capture.directory)
     return 0;
+  context = plugin_get_ctx();
   pthread_mutex_lock(&mutex);
   collector = c;
   severities = settings->capture.severities;
-  context = plugin_get_ctx();
   pthread_mutex_unlock(&mutex);
   return plugin_register_notification("smaps", handle_notification, NULL) == 0
              ? 0
@@ -92,15 +93,6 @@ void notification_stop(void) {
 }
 
 /* --- files out --- */
-
-static plugin_ctx_t enter_context(void) {
-  plugin_ctx_t ours;
-
-  pthread_mutex_lock(&mutex);
-  ours = context;
-  pthread_mutex_unlock(&mutex);
-  return plugin_set_ctx(ours);
-}
 
 static int add_processes(notification_t *n, const struct summary *s) {
   int rc = 0;
@@ -168,7 +160,7 @@ static void notify_of_capture(const struct write_result *w) {
           w->subject, w->path);
     return;
   }
-  before = enter_context();
+  before = plugin_set_ctx(context);
   plugin_dispatch_notification(&n);
   plugin_set_ctx(before);
   plugin_notification_meta_free(n.meta);

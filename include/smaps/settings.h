@@ -6,7 +6,7 @@
 
 #define SETTINGS_MAX_GROUPS_LIMIT 100000
 
-/* Bit per severity of a notification. */
+/* Bit per severity of a notification, the worst last. */
 enum severity {
   SEVERITY_OKAY = 1,
   SEVERITY_WARNING = 2,

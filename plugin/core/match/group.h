@@ -39,7 +39,7 @@ struct group {
   struct group_track *track;
   /* Owned by snapshot/last_known.h, in the cycle that has noted it; or NULL. */
   struct last_known *last;
-  /* Owned by plugin/submit.c. */
+  /* Owned by plugin/smaps.c. */
   struct submission submission;
   /* Memberships, and claims on descendants, that point to this group. */
   size_t references;
