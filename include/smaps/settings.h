@@ -78,7 +78,7 @@ int settings_add_simple_rule(struct settings *s, const char *text,
 /* The root must be a proc tree now. */
 int settings_set_proc_root(struct settings *s, const char *root,
                            struct config_error *reason);
-/* Sets a path, which is absolute, without redundant slashes. */
+/* Sets a path, which is absolute, without slashes at its end. */
 int settings_set_path(char **path, const char *value,
                       struct config_error *reason);
 

@@ -124,10 +124,31 @@ int settings_set_other(struct settings *s, struct rule *other,
   return rc;
 }
 
+/* Slashes at the end are left out: "/x/" and "/x" are one directory, and a
+ * symbolic link with a slash after it would be followed. */
+int settings_set_path(char **path, const char *value,
+                      struct config_error *reason) {
+  size_t len = strlen(value);
+  char *copy;
+
+  if (*value != '/')
+    return config_error_set(reason, "expected an absolute path");
+  if (len >= PATH_MAX - NAME_MAX)
+    return config_error_set(reason, "expected a path of less than %d bytes",
+                            PATH_MAX - NAME_MAX);
+  while (len > 1 && value[len - 1] == '/')
+    len--;
+  copy = strndup(value, len);
+  if (!copy)
+    return -ENOMEM;
+  free(*path);
+  *path = copy;
+  return 0;
+}
+
 int settings_set_proc_root(struct settings *s, const char *root,
                            struct config_error *reason) {
   struct procfs *procfs;
-  char *copy;
   int rc;
 
   if (*root != '/')
@@ -135,53 +156,12 @@ int settings_set_proc_root(struct settings *s, const char *root,
   rc = procfs_new(root, &procfs);
   if (rc == -ENOMEM)
     return rc;
-  if (rc == -ENOTTY)
-    return config_error_set(reason,
-                            "expected a proc file system: this directory has "
-                            "no process");
   if (rc != 0)
     return config_error_set(reason, "expected a proc file system: %s",
-                            strerror(-rc));
+                            rc == -ENOTTY ? "this directory has no process"
+                                          : strerror(-rc));
   procfs_free(procfs);
-  copy = strdup(root);
-  if (!copy)
-    return -ENOMEM;
-  free(s->proc_root);
-  s->proc_root = copy;
-  return 0;
-}
-
-/* Leaves out redundant slashes: "/x/" and "/x" are one directory, and a
- * symbolic link with a slash after it would be followed. */
-static char *copy_path(const char *path) {
-  char *copy = calloc(strlen(path) + 1, 1);
-  size_t n = 0;
-
-  if (!copy)
-    return NULL;
-  for (; *path; path++)
-    if (*path != '/' || n == 0 || copy[n - 1] != '/')
-      copy[n++] = *path;
-  if (n > 1 && copy[n - 1] == '/')
-    copy[n - 1] = '\0';
-  return copy;
-}
-
-int settings_set_path(char **path, const char *value,
-                      struct config_error *reason) {
-  char *copy;
-
-  if (*value != '/')
-    return config_error_set(reason, "expected an absolute path");
-  if (strlen(value) >= PATH_MAX - NAME_MAX)
-    return config_error_set(reason, "expected a path of less than %d bytes",
-                            PATH_MAX - NAME_MAX);
-  copy = copy_path(value);
-  if (!copy)
-    return -ENOMEM;
-  free(*path);
-  *path = copy;
-  return 0;
+  return settings_set_path(&s->proc_root, root, reason);
 }
 
 bool settings_has_snapshots(const struct settings *s) {

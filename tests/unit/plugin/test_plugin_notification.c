@@ -450,7 +450,7 @@ FIXTURE_TEST(mistakes_in_captures_and_the_state_are_named) {
        "OnNotification", "at least one of"},
       {"<Capture>\nDirectory '/x'\n<MaxFiles 1>\nx 1\n</MaxFiles>\n</Capture>",
        "MaxFiles 1", "not a block"},
-      {"<Capture>\nDirectory '/x/y/'\n</Capture>\nStateHistory '//x//y'",
+      {"<Capture>\nDirectory '/x/y/'\n</Capture>\nStateHistory '/x/y'",
        "StateHistory and <Capture>, not '/x/y'", "different directories"},
       {"StateHistory 'y'", "StateHistory 'y'", "absolute path"},
       {"StateFile 'state'", "StateFile 'state'", "absolute path"},
