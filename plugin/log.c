@@ -104,7 +104,7 @@ static const struct line {
      "MaxGroups is reached:", "has to do without its group",
      "such processes go to Other until there is room; the name of a group "
      "counts for an hour after its end; see count-groups_refused for the "
-     "number of refused names"},
+     "number of such processes"},
     {DIAG_MATCH_DEFERRED, LOG_WARNING, HOURLY, false,
      "matching process names is too slow:",
      "waits for a later interval (count-unidentified)",
