@@ -420,7 +420,7 @@ class Capture(TreeTest):
             self.start_shape("cow", name="cow", mib=8, children=2),
             self.start_shape("zombie", name="parent", child_name="dead"),
             self.start_shape("zombie-leader", name="headless", mib=4),
-            self.start_shape("named", name="verbose", argv_bytes=MIB, mib=1),
+            self.start_shape("named", name="verbose", argv_hex="61" * 60000),
         ]
         pids = [pid for shape in shapes for pid in shape.pids]
         tree = self.capture(pids)
@@ -432,9 +432,7 @@ class Capture(TreeTest):
 
     def test_mask_leaves_the_first_word_and_the_length(self):
         words = b"serve --password=secret\nof \xff\x01\x02 mine"
-        shape = self.start_shape(
-            "named", name="masked", argv_hex=words.hex(), mib=1
-        )
+        shape = self.start_shape("named", name="masked", argv_hex=words.hex())
         live = Path(f"/proc/{shape.root}/cmdline").read_bytes()
         self.assertIn(b"secret", live)
         tree = self.capture(shape.pids, "-m")

@@ -44,15 +44,15 @@ class Rules(IntegrationTest):
 
     def test_user_goes_by_name_and_by_number(self):
         need_root("becomes another user")
-        uid = unprivileged_user()[0]
-        name = pwd.getpwuid(uid).pw_name
-        shape = self.start_shape("anon", uid=uid, name="gr-a")
+        user = unprivileged_user()
+        name = pwd.getpwuid(user[0]).pw_name
+        shape = self.start_shape("anon", user=user, name="gr-a")
         need_readable(shape.root)
         view = ('Comm "gr-a@"', "Continue true")
         collectd = self.start_collectd(
             plugin(
                 group("name", f'User "{name}"', *view),
-                group("number", f'User "{uid}"', *view),
+                group("number", f'User "{user[0]}"', *view),
                 group("by-%{user}", f'UserMatch "^{name}$"', 'Comm "gr-a@"'),
             )
         )

@@ -20,7 +20,6 @@
 #include "shape.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -44,14 +43,9 @@ static const char usage_text[] =
     "  --child-name=TEXT  comm of the children (forkexec: after the exec)\n"
     "  --mib=N            memory (default 1)\n"
     "  --children=K       how many are forked; the root is one more\n"
-    "  --uid=N            becomes this user, and the group of that number\n"
     "  --rewrite-mib=M    cow: what each child rewrites\n"
     "  --threads=T        threads: with the main one (default 4)\n"
-    "  --argv=empty       named: exec with no argument at all\n"
-    "  --argv=none        named: a command line of 0 bytes\n"
     "  --argv-hex=BYTES   named: the arguments, with a 00 between each two\n"
-    "  --argv-bytes=N     named: a command line of N bytes\n"
-    "  --copy=PATH        deleted: where the copy is made that it runs from\n"
     "  --rate=R           churn: starts per second (default 60)\n"
     "  --seconds=S        churn: for so long (default 60)\n"
     "  --life-ms=N        churn: how long each lives (default 100)\n"
@@ -88,7 +82,7 @@ static void copy_name(char *ret, const char *text) {
 }
 
 /* What the value of an option is. */
-enum form { TEXT, NAME, NAME_IN_HEX, NUMBER, BYTES, MIBS };
+enum form { TEXT, NAME, NAME_IN_HEX, NUMBER, MIBS };
 
 static const struct option {
   const char *name;
@@ -100,13 +94,9 @@ static const struct option {
     {"child-name", NAME, offsetof(struct shape, child_name)},
     {"mib", MIBS, offsetof(struct shape, bytes)},
     {"children", NUMBER, offsetof(struct shape, children)},
-    {"uid", NUMBER, offsetof(struct shape, uid)},
     {"rewrite-mib", MIBS, offsetof(struct shape, rewrite_bytes)},
     {"threads", NUMBER, offsetof(struct shape, threads)},
-    {"argv", TEXT, offsetof(struct shape, argv)},
     {"argv-hex", TEXT, offsetof(struct shape, argv_hex)},
-    {"argv-bytes", BYTES, offsetof(struct shape, argv_bytes)},
-    {"copy", TEXT, offsetof(struct shape, copy)},
     {"rate", NUMBER, offsetof(struct shape, rate)},
     {"seconds", NUMBER, offsetof(struct shape, seconds)},
     {"life-ms", NUMBER, offsetof(struct shape, life_ms)},
@@ -129,9 +119,8 @@ static void set(void *at, enum form form, const char *value) {
   case NUMBER:
     *(unsigned *)at = number(value);
     break;
-  case BYTES:
   case MIBS:
-    *(size_t *)at = number(value) * (form == MIBS ? MIB : 1);
+    *(size_t *)at = number(value) * MIB;
   }
 }
 
@@ -162,19 +151,12 @@ static void parse_options(struct shape *s, int argc, char **argv) {
 
 /* ---- the root process ---- */
 
-static void become_user(unsigned uid) {
-  if (setgroups(0, NULL) < 0 || setgid(uid) < 0 || setuid(uid) < 0)
-    shape_die("--uid");
-}
-
 /* The signal mask, and the death with the parent, are the supervisor's. */
 __attribute__((noreturn)) static void run_root(struct shape *s, pid_t parent) {
   sigset_t none;
 
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
-  if (s->uid != NO_UID)
-    become_user(s->uid);
   shape_die_with_parent(parent);
   prctl(PR_SET_NAME, s->name, 0, 0, 0);
   s->kind->run(s);
@@ -281,8 +263,6 @@ static bool announce(const struct supervisor *v) {
     else if (r.event == EVENT_READY)
       pids[n++] = r.pid;
   }
-  if (v->shape->copy)
-    unlink(v->shape->copy);
   printf("READY %d", (int)v->root);
   for (unsigned long i = 0; i < n; i++)
     if (pids[i] != v->root)
@@ -340,7 +320,7 @@ static void end_everything(const struct supervisor *v) {
 int main(int argc, char **argv) {
   static struct shape s = {
       .name = "shaped",
-      .uid = NO_UID,
+      .argv_hex = "73686170652d68656c64", /* shape-held */
       .bytes = MIB,
       .threads = 4,
       .rate = 60,

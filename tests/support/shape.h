@@ -16,7 +16,7 @@
 #define COMM_SIZE 16
 
 /* How a process that execs this program again learns what it is to be. Not by
- * argv, which --argv and its like need for themselves. */
+ * argv, which --argv-hex needs for itself. */
 #define SHAPE_HELD "SHAPE_HELD"
 
 struct shape;
@@ -31,23 +31,18 @@ struct kind {
 /* Ends with an entry without a name. */
 extern const struct kind shape_kinds[];
 
-#define NO_UID (~0U)
-
 struct shape {
   const struct kind *kind;
   char name[COMM_SIZE];
-  char child_name[COMM_SIZE];  /* empty: as the root */
-  const char *argv, *argv_hex; /* argv: "empty", "none" or NULL */
-  const char *copy;
+  char child_name[COMM_SIZE]; /* empty: as the root */
+  const char *argv_hex;
   size_t bytes;
   size_t rewrite_bytes;
-  size_t argv_bytes;
   unsigned children;
   unsigned threads;
   unsigned rate;
   unsigned seconds;
   unsigned life_ms;               /* churn: of each; 0 is for ever */
-  unsigned uid;                   /* or NO_UID */
   int report_fd;                  /* records to the supervisor, or -1 */
   int command_fd;                 /* command lines from it */
   _Atomic unsigned long *started; /* churn: shared with the supervisor */

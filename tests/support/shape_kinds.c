@@ -23,7 +23,6 @@
 #define MAX_LIVE 64 /* short-lived processes at one time */
 #define CHURN_BYTES (256 * KIB)
 #define CHURN_LIFE_MS 100
-#define MAX_ARG 100000 /* the kernel takes strings of up to 128 KiB */
 
 void shape_die(const char *what) {
   fprintf(stderr, "shape: %s: %s\n", what, strerror(errno));
@@ -195,22 +194,6 @@ static const char *shape_own_path(void) {
   return path;
 }
 
-static void shape_copy_program(const char *path) {
-  int in = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-  int out = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
-  char chunk[65536];
-  ssize_t n;
-
-  if (in < 0 || out < 0)
-    shape_die(path);
-  while ((n = read(in, chunk, sizeof(chunk))) > 0)
-    if (write(out, chunk, (size_t)n) != n)
-      shape_die(path);
-  close(in);
-  if (n < 0 || close(out) < 0)
-    shape_die(path);
-}
-
 /* Memory for an argv and its strings, never freed: an exec follows. */
 static void *allocate(size_t n, size_t size) {
   void *p = calloc(n, size);
@@ -235,106 +218,20 @@ static char **argv_of_hex(const char *hex) {
   return argv;
 }
 
-/* A command line of that many bytes, in as few strings as can be. */
-static char **argv_of_length(size_t length) {
-  char *bytes = allocate(length + 1, 1);
-  char **argv = allocate(length / MAX_ARG + 2, sizeof(*argv));
-  size_t n = 0;
-
-  memset(bytes, 'x', length);
-  for (size_t at = 0; at < length; at += MAX_ARG) {
-    if (at > 0)
-      bytes[at - 1] = '\0';
-    argv[n++] = bytes + at;
-  }
-  return argv;
-}
-
-static char **make_argv(const struct shape *s) {
-  static char own[] = "shape-held";
-  char **argv;
-
-  if (s->argv_hex)
-    return argv_of_hex(s->argv_hex);
-  if (s->argv_bytes > 0)
-    return argv_of_length(s->argv_bytes);
-  argv = allocate(2, sizeof(*argv));
-  if (!s->argv || strcmp(s->argv, "empty") != 0)
-    argv[0] = own;
-  return argv;
-}
-
-/* Arguments may take a quarter of what the stack may. */
-static void widen_stack(void) {
-  struct rlimit limit;
-
-  if (getrlimit(RLIMIT_STACK, &limit) < 0)
-    shape_die("getrlimit");
-  limit.rlim_cur = limit.rlim_max < 64 * MIB ? limit.rlim_max : 64 * MIB;
-  if (setrlimit(RLIMIT_STACK, &limit) < 0)
-    shape_die("setrlimit");
-}
-
-/* Becomes `path`, this program again, under the name and the argv asked for. */
-__attribute__((noreturn)) static void
-shape_exec(const struct shape *s, const char *path, const char *name) {
+/* Becomes this program again, under the name and the argv asked for. */
+__attribute__((noreturn)) static void shape_exec(const struct shape *s,
+                                                 const char *name) {
+  const char *path = shape_own_path();
   char hex[2 * COMM_SIZE] = "";
   char spec[256];
   char *env[] = {spec, NULL};
 
   for (size_t i = 0; name[i] != '\0'; i++)
     snprintf(hex + 2 * i, 3, "%02x", (unsigned)(unsigned char)name[i]);
-  snprintf(spec, sizeof(spec), SHAPE_HELD "=%d %d %zu %u %d %s", s->report_fd,
-           s->command_fd, s->bytes, s->life_ms,
-           s->argv && strcmp(s->argv, "none") == 0, hex);
-  if (s->argv_bytes > 0)
-    widen_stack();
-  execve(path, make_argv(s), env);
+  snprintf(spec, sizeof(spec), SHAPE_HELD "=%d %d %zu %u %s", s->report_fd,
+           s->command_fd, s->bytes, s->life_ms, hex);
+  execve(path, argv_of_hex(s->argv_hex), env);
   shape_die(path);
-}
-
-/* What is behind the name in /proc/self/stat, from its parenthesis on. */
-static char *read_stat(void) {
-  static char text[2048];
-  FILE *f = fopen("/proc/self/stat", "r");
-  size_t len = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
-
-  if (f)
-    fclose(f);
-  text[len] = '\0';
-  return strrchr(text, ')');
-}
-
-/* A field of that, from the fourth on, as a number. */
-static unsigned long read_stat_field(int wanted) {
-  char *at = read_stat();
-
-  for (int field = 2; at && field < wanted; field++)
-    at = strchr(at + 1, ' ');
-  return at ? strtoul(at, NULL, 10) : 0;
-}
-
-/* A command line of no bytes at all, as some daemons leave it. To set its end
- * alone needs a capability; to set the whole map, all else as it was, does
- * not. Needs CONFIG_CHECKPOINT_RESTORE. */
-static void clear_command_line(void) {
-  struct prctl_mm_map map = {
-      .start_code = read_stat_field(26),
-      .end_code = read_stat_field(27),
-      .start_stack = read_stat_field(28),
-      .start_data = read_stat_field(45),
-      .end_data = read_stat_field(46),
-      .start_brk = read_stat_field(47),
-      .brk = (uintptr_t)sbrk(0),
-      .arg_start = read_stat_field(48),
-      .arg_end = read_stat_field(48),
-      .env_start = read_stat_field(50),
-      .env_end = read_stat_field(51),
-      .exe_fd = UINT32_MAX,
-  };
-
-  if (prctl(PR_SET_MM, PR_SET_MM_MAP, &map, sizeof(map), 0) < 0)
-    shape_die("PR_SET_MM_MAP");
 }
 
 /* Lives for ever, or for its time if it has one. */
@@ -342,15 +239,12 @@ void shape_run_held(const char *spec) {
   struct shape s = {.report_fd = -1};
   char hex[2 * COMM_SIZE] = "";
   size_t len;
-  int has_no_argv;
 
-  if (sscanf(spec, "%d %d %zu %u %d %31s", &s.report_fd, &s.command_fd,
-             &s.bytes, &s.life_ms, &has_no_argv, hex) < 5 ||
+  if (sscanf(spec, "%d %d %zu %u %31s", &s.report_fd, &s.command_fd, &s.bytes,
+             &s.life_ms, hex) < 4 ||
       shape_decode_hex(hex, s.name, sizeof(s.name), &len) < 0)
     _exit(2);
   prctl(PR_SET_NAME, s.name, 0, 0, 0);
-  if (has_no_argv)
-    clear_command_line();
   shape_new_private(s.bytes);
   if (s.life_ms == 0)
     shape_stand(&s);
@@ -429,17 +323,22 @@ static void run_huge(struct shape *s) {
   shape_stand(s);
 }
 
-static unsigned long read_vm_swap_kib(void) {
-  char line[256];
-  unsigned long kib = 0;
+/* What is behind a key in our status; of the main thread. */
+static const char *read_status(const char *key) {
+  static char line[256];
+  size_t len = strlen(key);
   FILE *f = fopen("/proc/self/status", "r");
 
-  while (f && fgets(line, sizeof(line), f))
-    if (strncmp(line, "VmSwap:", 7) == 0)
-      kib = strtoul(line + 7, NULL, 10);
-  if (f)
-    fclose(f);
-  return kib;
+  if (!f)
+    shape_die("/proc/self/status");
+  while (fgets(line, sizeof(line), f) && strncmp(line, key, len) != 0)
+    ;
+  fclose(f);
+  return line + len + strspn(line + len, "\t ");
+}
+
+static unsigned long read_vm_swap_kib(void) {
+  return strtoul(read_status("VmSwap:"), NULL, 10);
 }
 
 static void touch_nothing(const struct shape *s, char *memory) {
@@ -500,14 +399,10 @@ static void run_zombie(struct shape *s) {
 }
 
 static void *outlive_main(void *arg) {
-  const char *stat;
-
   /* The signal at the parent's end is a thread's own. */
   shape_die_with_parent(getppid());
-  do {
+  while (*read_status("State:") != 'Z')
     shape_sleep_ms(1);
-    stat = read_stat();
-  } while (!stat || strncmp(stat, ") Z", 3) != 0);
   shape_stand(arg);
 }
 
@@ -560,7 +455,7 @@ static void exec_at_command(const struct shape *s) {
     shape_hold();
   shape_report(s, EVENT_DONE, 0);
   after.bytes = 0;
-  shape_exec(&after, shape_own_path(), s->child_name);
+  shape_exec(&after, s->child_name);
 }
 
 static void run_forkexec(struct shape *s) {
@@ -576,19 +471,7 @@ static void run_forkexec(struct shape *s) {
 }
 
 /* Execs itself, for an argv of its own. */
-static void run_named(struct shape *s) {
-  shape_exec(s, shape_own_path(), s->name);
-}
-
-/* Runs from a copy, which the supervisor deletes. */
-static void run_deleted(struct shape *s) {
-  if (!s->copy) {
-    errno = EINVAL;
-    shape_die("--copy");
-  }
-  shape_copy_program(s->copy);
-  shape_exec(s, s->copy, s->name);
-}
+static void run_named(struct shape *s) { shape_exec(s, s->name); }
 
 /* Half of them as forked, half through an exec. */
 __attribute__((noreturn)) static void live_shortly(const struct shape *s,
@@ -598,7 +481,7 @@ __attribute__((noreturn)) static void live_shortly(const struct shape *s,
   brief.report_fd = -1;
   brief.bytes = CHURN_BYTES;
   if (number % 2 == 0)
-    shape_exec(&brief, shape_own_path(), s->name);
+    shape_exec(&brief, s->name);
   shape_new_private(brief.bytes);
   shape_sleep_ms(brief.life_ms);
   _exit(0);
@@ -651,7 +534,6 @@ const struct kind shape_kinds[] = {
     {"clonevm", run_clonevm, "grow", 2},
     {"forkexec", run_forkexec, "go", 1},
     {"named", run_named, "grow", 0},
-    {"deleted", run_deleted, "grow", 0},
     {"churn", run_churn, NULL, 0},
     {NULL, NULL, NULL, 0},
 };
