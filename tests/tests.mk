@@ -85,12 +85,9 @@ wrap = $(eval $(addprefix $(UNIT)/,$(1)): OWN_LDFLAGS += \
 $(UNIT_BIN): OWN_LDFLAGS += -Wl,--wrap=sysconf -Wl,--wrap=worker_pool_new
 # A process may end between any two system calls.
 COLLECTED := core/test_collector core/test_collector_hang core/test_unseen \
-             core/test_cgroup_memory core/test_cgroup_kills \
-             core/test_kernel_memory core/test_wall_clock \
+             core/test_cgroup_values core/test_kernel_memory core/test_wall_clock \
              core/test_close_up
 $(COLLECTED:%=$(UNIT)/%): $(B)/tests/support/collected.o
-$(UNIT)/core/test_cgroup_memory $(UNIT)/core/test_cgroup_kills: \
-  $(B)/tests/support/cgroup_world.o
 $(call wrap,$(COLLECTED),openat readlinkat)
 # The right to look pages up is lost and comes back, and time passes by reading.
 $(call wrap,core/test_giants,openat nanosleep)

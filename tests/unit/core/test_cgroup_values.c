@@ -1,0 +1,529 @@
+/* Groups that are whole control groups, what is read of these, and the
+ * processes in them that were killed for memory, in a tree of our own. */
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "collected.h"
+
+/* The hierarchy, in the tree; that of version 1 is below, at "/memory". */
+#define CGROUPS "sys/fs/cgroup"
+#define WEB "/system.slice/web.service"
+
+/* Writes a file of the hierarchy. */
+static void cgroup_put(const struct world *w, const char *path,
+                       const char *text) {
+  char name[300];
+
+  snprintf(name, sizeof(name), CGROUPS "%s", path);
+  proctree_write(&w->tree, name, text, strlen(text));
+}
+
+/* Makes a control group of version 2 with that use, without a limit. */
+static void cgroup_make(const struct world *w, const char *path,
+                        const char *use) {
+  char name[256];
+
+  snprintf(name, sizeof(name), "%s/memory.current", path);
+  cgroup_put(w, name, use);
+  snprintf(name, sizeof(name), "%s/memory.max", path);
+  cgroup_put(w, name, "max\n");
+}
+
+/* Its inodes stay in use, so that the next control group of that path has
+ * others, as in the kernel: a disk would give it the same. */
+static void cgroup_remove(const struct world *w, const char *path) {
+  static unsigned removed;
+  char from[256], to[32];
+
+  snprintf(from, sizeof(from), CGROUPS "%s", path);
+  snprintf(to, sizeof(to), "removed.%u", removed++);
+  proctree_rename(&w->tree, from, to);
+}
+
+/* All kills in a control group since its beginning; and on the host. */
+static void cgroup_kill(const struct world *w, const char *path, unsigned all) {
+  char name[256], text[64];
+
+  snprintf(name, sizeof(name), "%s/memory.events", path);
+  snprintf(text, sizeof(text), "low 0\noom 7\noom_kill %u\n", all);
+  cgroup_put(w, name, text);
+}
+
+static void kill_on_host(const struct world *w, unsigned all) {
+  proctree_print(&w->tree, 0, "vmstat", "pgfault 17\noom_kill %u\n", all);
+}
+
+/* As the control group tells it, and the host. */
+static void kill_in(struct world *w, const char *path, unsigned all) {
+  cgroup_kill(w, path, all);
+  kill_on_host(w, all);
+}
+
+/* Writes the files of a process that is in the control group. */
+static void cgroup_join(const struct world *w, uint32_t pid, const char *comm,
+                        const char *cgroup) {
+  struct fake f = process(pid, comm);
+
+  f.cgroup = cgroup;
+  world_put(w, f);
+}
+
+/* Process 10 in the control group of web.service, which is a group, as all
+ * units are. */
+static void start_web(struct world *w) {
+  cgroup_make(w, WEB, "1000\n");
+  cgroup_join(w, 10, "web", WEB);
+  world_put(w, process(9, "outside"));
+  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
+}
+
+static const struct group *group_of(const struct world *w, const char *name) {
+  const struct group *g = world_find(w, name);
+
+  if (!g)
+    fail_msg("%s is not there", name);
+  return g;
+}
+
+/* Asserts that a group has no control group after a cycle, and why. */
+static void expect_absent(struct world *w, const char *name,
+                          enum cgroup_absence why) {
+  const struct group *g;
+
+  world_run(w, 10);
+  g = group_of(w, name);
+  if (g->cgroup || g->cgroup_absence != why)
+    fail_msg("%s: %s, %d and not %d", name, g->cgroup ? g->cgroup->path : "-",
+             g->cgroup_absence, why);
+}
+
+static void expect_path(struct world *w, const char *name, const char *path) {
+  const struct group *g;
+
+  world_run(w, 10);
+  g = group_of(w, name);
+  if (!g->cgroup)
+    fail_msg("%s has none: %d", name, g->cgroup_absence);
+  assert_string_equal(g->cgroup->path, path);
+  assert_int_equal(g->cgroup_absence, CGROUP_PRESENT);
+}
+
+/* --- which group is whole --- */
+
+/* Process 10 and its child, by a PID file that names process 10. */
+WORLD_TEST(family_of_a_pid_file_has_the_memory_of_its_control_group) {
+  struct fake child = process(11, "worker");
+  char path[256];
+
+  cgroup_make(w, WEB, "1000\n");
+  cgroup_join(w, 10, "web", WEB);
+  child.ppid = 10;
+  child.cgroup = WEB;
+  world_put(w, child);
+  proctree_write(&w->tree, "web.pid", "10\n", 3);
+  snprintf(path, sizeof(path), "%s/web.pid", w->tree.root);
+  world_group(w, "web", "PidFile", path, NULL, NULL)->takes_children = true;
+  expect_path(w, "web", WEB);
+  world_assert(w, "web", "cgroup=1000");
+  cgroup_join(w, 12, "cron", WEB);
+  expect_absent(w, "web", CGROUP_SHARED);
+}
+
+WORLD_TEST(member_elsewhere_makes_no_whole) {
+  cgroup_make(w, WEB, "1000\n");
+  cgroup_join(w, 10, "a", WEB);
+  cgroup_join(w, 11, "a", "/other.slice/b.service");
+  cgroup_join(w, 12, "b", "/other.slice/b.service");
+  world_group(w, "g", "Comm", "a", "Cgroup", "*");
+  world_group(w, "all", "Cgroup", "*", NULL, NULL);
+  expect_absent(w, "g", CGROUP_ROOT);
+}
+
+WORLD_TEST(unit_and_slice_are_themselves_though_all_is_below_one) {
+  cgroup_make(w, WEB, "1000\n");
+  cgroup_make(w, WEB "/worker", "10\n");
+  cgroup_join(w, 10, "web", WEB "/worker");
+  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
+  world_group(w, "%{container}", "Container", "*", NULL, NULL);
+  world_group(w, "%{slice}", "Slice", "*", NULL, NULL)->is_view = true;
+  cgroup_make(w, "/system.slice", "3000\n");
+  w->settings.rules[0].is_view = true;
+  expect_path(w, "web.service", WEB);
+  world_assert(w, "system.slice", "cgroup=3000");
+  world_assert(w, "web.service", "cgroup=1000");
+}
+
+WORLD_TEST(group_of_paths_moves_up_and_stays) {
+  cgroup_make(w, "/pods", "3000\n");
+  cgroup_make(w, "/pods/a", "1000\n");
+  cgroup_join(w, 10, "a", "/pods/a");
+  world_group(w, "pods", "Cgroup", "/pods/*", NULL, NULL);
+  expect_path(w, "pods", "/pods/a");
+  cgroup_join(w, 11, "b", "/pods/b");
+  expect_path(w, "pods", "/pods");
+  proctree_end(&w->tree, 11);
+  expect_path(w, "pods", "/pods");
+}
+
+/* --- where it is --- */
+
+/* The paths of the process that start_web() starts. */
+static void put_paths(const struct world *w, const char *text) {
+  proctree_write(&w->tree, "10/cgroup", text, strlen(text));
+}
+
+static void start_web_of_version_1(struct world *w) {
+  start_web(w);
+  put_paths(w, "4:memory:" WEB "\n1:name=systemd:" WEB "\n0::" WEB "\n");
+}
+
+WORLD_TEST(version_1_has_files_of_its_own) {
+  start_web_of_version_1(w);
+  cgroup_put(w, "/memory" WEB "/memory.usage_in_bytes", "1234\n");
+  cgroup_put(w, "/memory" WEB "/memory.limit_in_bytes",
+             "9223372036854771712\n");
+  cgroup_put(w, "/memory/system.slice/memory.limit_in_bytes", "5000\n");
+  cgroup_put(w, "/memory" WEB "/memory.oom_control",
+             "under_oom 0\noom_kill 3\n");
+  cgroup_put(w, "/memory" WEB "/memory.stat",
+             "cache 1\ntotal_cache 600\ntotal_inactive_file 9\n");
+  cgroup_put(w, "/memory" WEB "/memory.kmem.usage_in_bytes", "200\n");
+  world_expect(w, 10, "web.service",
+               "cgroup=1234 cgroup_limit=5000 cgroup_file=600 "
+               "cgroup_kernel=200 oom_kill=0");
+}
+
+/* That is of all groups above, be they mounted or not. */
+WORLD_TEST(version_1_tells_the_least_limit) {
+  start_web_of_version_1(w);
+  cgroup_put(w, "/memory" WEB "/memory.usage_in_bytes", "1234\n");
+  cgroup_put(w, "/memory" WEB "/memory.limit_in_bytes", "5000\n");
+  cgroup_put(w, "/memory" WEB "/memory.stat",
+             "total_cache 1\nhierarchical_memory_limit 4000\n");
+  world_expect(w, 10, "web.service", "cgroup_limit=4000");
+  cgroup_put(w, "/memory" WEB "/memory.stat",
+             "total_cache 1\nhierarchical_memory_limit 9223372036854771712\n");
+  world_run_times(w, 6, 10);
+  assert_true(group_of(w, "web.service")->cgroup->limit == CGROUP_LIMIT_NONE);
+}
+
+WORLD_TEST(controller_that_has_the_processes_elsewhere_says_nothing) {
+  start_web(w);
+  put_paths(w, "4:memory:/\n1:name=systemd:" WEB "\n");
+  cgroup_put(w, "/memory/memory.usage_in_bytes", "1234\n");
+  expect_absent(w, "web.service", CGROUP_ELSEWHERE);
+}
+
+WORLD_TEST(control_group_that_is_not_mounted_is_out_of_sight) {
+  cgroup_join(w, 10, "web", WEB);
+  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
+  expect_absent(w, "web.service", CGROUP_OUT_OF_SIGHT);
+  /* It is looked for again. */
+  cgroup_make(w, WEB, "1000\n");
+  world_run(w, 40);
+  expect_absent(w, "web.service", CGROUP_OUT_OF_SIGHT);
+  world_expect(w, 10, "web.service", "cgroup=1000");
+}
+
+WORLD_TEST(control_group_with_other_processes_is_looked_for_at_once) {
+  cgroup_join(w, 10, "web", WEB);
+  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
+  expect_absent(w, "web.service", CGROUP_OUT_OF_SIGHT);
+  cgroup_make(w, WEB, "1000\n");
+  proctree_end(&w->tree, 10);
+  cgroup_join(w, 11, "web", WEB);
+  expect_path(w, "web.service", WEB);
+}
+
+WORLD_TEST(control_group_without_the_controller_has_no_memory) {
+  start_web(w);
+  proctree_unlink(&w->tree, CGROUPS WEB "/memory.current");
+  expect_absent(w, "web.service", CGROUP_NO_MEMORY);
+}
+
+WORLD_TEST(removed_control_group_is_followed) {
+  start_web(w);
+  world_run(w, 10);
+  cgroup_remove(w, WEB);
+  expect_absent(w, "web.service", CGROUP_UNKNOWN);
+  cgroup_make(w, WEB, "2000\n");
+  world_expect(w, 10, "web.service", "cgroup=2000");
+  /* Between two cycles: another process, and another limit. */
+  proctree_end(&w->tree, 10);
+  cgroup_join(w, 11, "web", WEB);
+  cgroup_make(w, WEB, "3000\n");
+  cgroup_put(w, WEB "/memory.max", "4000\n");
+  world_expect(w, 10, "web.service", "cgroup=3000 cgroup_limit=4000");
+}
+
+/* --- what is read when --- */
+
+WORLD_TEST(limit_is_read_again_in_a_minute) {
+  start_web(w);
+  cgroup_put(w, WEB "/memory.stat", "file 600\n");
+  world_run(w, 10);
+  cgroup_put(w, WEB "/memory.stat", "file 700\n");
+  cgroup_put(w, WEB "/memory.max", "9000\n");
+  cgroup_put(w, WEB "/memory.current", "1001\n");
+  world_expect(w, 10, "web.service",
+               "cgroup=1001 cgroup_file=600 cgroup_kernel=nan cgroup_limit=%d",
+               1 << 30); /* MemTotal */
+  world_run_times(w, 5, 10);
+  world_assert(w, "web.service", "cgroup_limit=9000 cgroup_file=700");
+  /* Usage above the limit shows that it was raised. */
+  cgroup_put(w, WEB "/memory.max", "20000\n");
+  cgroup_put(w, WEB "/memory.current", "10000\n");
+  world_run(w, 10);
+  world_expect(w, 10, "web.service", "cgroup_limit=20000");
+  /* In an interval of a minute it is read each time. */
+  cgroup_put(w, WEB "/memory.max", "30000\n");
+  world_expect(w, 60, "web.service", "cgroup_limit=30000");
+  cgroup_put(w, WEB "/memory.max", "40000\n");
+  world_expect(w, 60, "web.service", "cgroup_limit=40000");
+}
+
+/* Else a file that is read would look like a full control group. */
+WORLD_TEST(page_cache_that_comes_fast_is_known_before_the_minute_is_over) {
+  start_web(w);
+  cgroup_put(w, WEB "/memory.stat", "file 0\ninactive_file 0\n");
+  cgroup_put(w, WEB "/memory.max", "1600\n");
+  world_run(w, 10);
+  cgroup_put(w, WEB "/memory.stat", "file 100\ninactive_file 100\n");
+  cgroup_put(w, WEB "/memory.current", "1100\n");
+  world_run(w, 10);
+  world_expect(w, 10, "web.service", "cgroup_file=0");
+  cgroup_put(w, WEB "/memory.stat", "file 600\ninactive_file 600\n");
+  cgroup_put(w, WEB "/memory.current", "1600\n");
+  world_run(w, 10);
+  world_expect(w, 10, "web.service", "cgroup=1600 cgroup_file=600");
+  assert_true(cgroup_memory_working_set(group_of(w, "web.service")->cgroup) ==
+              1000);
+}
+
+WORLD_TEST(limits_are_read_in_one_of_six_cycles_each_in_turn) {
+  unsigned web = 0, b = 0;
+
+  start_web(w);
+  cgroup_make(w, "/b.service", "70\n");
+  cgroup_join(w, 11, "b", "/b.service");
+  world_run(w, 10);
+  for (unsigned i = 1; i <= 60; i++) {
+    char text[32];
+    unsigned web_before = web, b_before = b;
+
+    snprintf(text, sizeof(text), "file %u\n", i);
+    cgroup_put(w, WEB "/memory.stat", text);
+    cgroup_put(w, "/b.service/memory.stat", text);
+    world_run(w, 10);
+    /* The statistics tell the cycle of their reading. */
+    web += world_value(w, "web.service", "cgroup_file") == i;
+    b += world_value(w, "b.service", "cgroup_file") == i;
+    assert_true(web == web_before || b == b_before);
+  }
+  assert_int_equal(web, 10);
+  assert_int_equal(b, 10);
+}
+
+WORLD_TEST(kernels_without_a_sum_have_its_parts) {
+  start_web(w);
+  cgroup_put(
+      w, WEB "/memory.stat",
+      "file 600\nkernel_stack 1\nslab 20\nslab_reclaimable 7\nsock 300\n");
+  world_expect(w, 10, "web.service", "cgroup_kernel=321");
+}
+
+/* --- hangs --- */
+
+WORLD_TEST(control_group_that_hangs_costs_its_own_values) {
+  start_web(w);
+  cgroup_make(w, "/b.service", "70\n");
+  cgroup_join(w, 11, "b", "/b.service");
+  world_run(w, 10);
+  proctree_hang(&w->tree, CGROUPS WEB "/memory.current");
+  world_expect(w, 10, "web.service", "cgroup=nan cgroup_limit=nan ps_count=1");
+  assert_int_equal(group_of(w, "web.service")->cgroup_absence, CGROUP_HUNG);
+  world_assert(w, "b.service", "cgroup=70");
+  proctree_wake(&w->tree, CGROUPS WEB "/memory.current");
+  cgroup_put(w, WEB "/memory.current", "1002\n");
+  for (int i = 0; i < 1000 && group_of(w, "web.service")->cgroup_absence; i++)
+    world_run(w, 10);
+  world_assert(w, "web.service", "cgroup=1002");
+}
+
+/* --- kills --- */
+
+#define SYSTEM_B "/system.slice/b.service"
+#define OTHER_B "/other.slice/b.service"
+
+/* Makes a control group without kills. */
+static void make_spared(struct world *w, const char *path) {
+  cgroup_make(w, path, "1000\n");
+  cgroup_kill(w, path, 0);
+}
+
+/* A second service beside web. */
+static void start_b(struct world *w, const char *path) {
+  make_spared(w, path);
+  cgroup_join(w, 20, "b", path);
+  cgroup_kill(w, WEB, 0);
+}
+
+/* systemd removes a control group before anyone can read its count. */
+static void end_web(struct world *w) {
+  proctree_end(&w->tree, 10);
+  cgroup_remove(w, WEB);
+}
+
+static void restart_web(struct world *w) {
+  make_spared(w, WEB);
+  cgroup_join(w, 11, "web", WEB);
+}
+
+/* The second has processes again, and an old count. */
+WORLD_TEST(kill_in_the_first_interval_counts) {
+  start_web(w);
+  kill_in(w, WEB, 0);
+  world_run(w, 10);
+  cgroup_make(w, SYSTEM_B, "1000\n");
+  cgroup_join(w, 20, "b", SYSTEM_B);
+  kill_in(w, SYSTEM_B, 1);
+  world_expect(w, 10, "b.service", "oom_kill=1");
+  cgroup_make(w, "/other.slice/c.service", "1000\n");
+  cgroup_join(w, 21, "c", "/other.slice/c.service");
+  cgroup_kill(w, "/other.slice/c.service", 5);
+  world_expect(w, 10, "c.service", "oom_kill=0");
+}
+
+WORLD_TEST(kills_outlive_a_restart) {
+  start_web(w);
+  kill_in(w, WEB, 0);
+  world_run(w, 10);
+  kill_in(w, WEB, 1);
+  world_expect(w, 10, "web.service", "oom_kill=1");
+  end_web(w);
+  world_run(w, 10);
+  /* Then a new control group, with counts from 0. */
+  assert_null(world_find(w, "web.service"));
+  restart_web(w);
+  world_expect(w, 10, "web.service", "oom_kill=1");
+  cgroup_kill(w, WEB, 1);
+  kill_on_host(w, 2);
+  world_expect(w, 10, "web.service", "oom_kill=2");
+}
+
+WORLD_TEST(kill_that_removed_the_control_group_is_told_by_its_parent) {
+  start_web(w);
+  start_b(w, SYSTEM_B);
+  kill_in(w, "/system.slice", 4);
+  world_run(w, 10);
+  end_web(w);
+  restart_web(w);
+  /* One kill is another's, and known. */
+  cgroup_kill(w, SYSTEM_B, 1);
+  kill_in(w, "/system.slice", 6);
+  world_expect(w, 10, "web.service", "oom_kill=1");
+  world_assert(w, "b.service", "oom_kill=1");
+  world_expect(w, 10, "web.service", "oom_kill=1");
+}
+
+/* The group "web" of process 10 alone, which has one kill, and another process
+ * that is not in it. */
+static void start_killed_web(struct world *w) {
+  make_spared(w, WEB);
+  cgroup_join(w, 10, "web", WEB);
+  cgroup_join(w, 20, "other", "/user.slice");
+  world_group(w, "web", "Unit", "web.service", "Comm", "web");
+  kill_in(w, "/system.slice", 0);
+  world_run(w, 10);
+  cgroup_kill(w, WEB, 1);
+  kill_in(w, "/system.slice", 1);
+  world_expect(w, 10, "web", "oom_kill=1");
+}
+
+WORLD_TEST(kills_are_shown_while_others_are_in_the_control_group) {
+  start_killed_web(w);
+  cgroup_join(w, 30, "helper", WEB);
+  world_expect(w, 10, "web", "oom_kill=1 cgroup=nan");
+  proctree_end(&w->tree, 30);
+  world_expect(w, 10, "web", "oom_kill=1 cgroup=1000");
+  cgroup_join(w, 30, "helper", WEB);
+  /* Once, or the alarm would never end. */
+  world_expect(w, 3700, "web", "oom_kill=0 cgroup=nan");
+  expect_absent(w, "web", CGROUP_SHARED);
+}
+
+/* The host's count has been read when the process is killed. */
+WORLD_TEST(kill_during_a_cycle_is_counted_in_the_next) {
+  start_killed_web(w);
+  cgroup_remove(w, WEB);
+  cgroup_kill(w, "/system.slice", 2);
+  world_expect(w, 10, "web", "oom_kill=1");
+  proctree_end(&w->tree, 10);
+  kill_on_host(w, 2);
+  world_expect(w, 10, "web", "oom_kill=2");
+}
+
+/* Either may be the one. */
+WORLD_TEST(kill_that_may_be_of_two_is_of_none) {
+  start_web(w);
+  start_b(w, SYSTEM_B);
+  kill_in(w, "/system.slice", 0);
+  world_run(w, 10);
+  end_web(w);
+  proctree_end(&w->tree, 20);
+  cgroup_remove(w, SYSTEM_B);
+  kill_in(w, "/system.slice", 1);
+  world_run(w, 10);
+  restart_web(w);
+  world_expect(w, 10, "web.service", "oom_kill=0");
+}
+
+WORLD_TEST(kill_while_a_service_was_away_is_not_its_own) {
+  start_web(w);
+  start_b(w, OTHER_B);
+  cgroup_kill(w, "/other.slice", 0);
+  kill_in(w, "/system.slice", 0);
+  world_run(w, 10);
+  cgroup_kill(w, WEB, 1);
+  kill_in(w, "/system.slice", 1);
+  world_expect(w, 10, "web.service", "oom_kill=1");
+  end_web(w);
+  world_run(w, 10);
+  kill_in(w, "/system.slice", 2);
+  world_run(w, 10);
+  restart_web(w);
+  cgroup_kill(w, OTHER_B, 1);
+  kill_in(w, "/other.slice", 3);
+  world_expect(w, 10, "web.service", "oom_kill=1");
+}
+
+/* As with systemd's ProcSubset=pid. */
+WORLD_TEST(kills_are_looked_for_with_the_limit_where_the_host_shows_none) {
+  start_web(w);
+  cgroup_kill(w, WEB, 5);
+  world_run(w, 10);
+  cgroup_kill(w, WEB, 6);
+  world_run_times(w, 6, 10);
+  world_assert(w, "web.service", "oom_kill=1");
+}
+
+/* One in a minute, for four hours: those of an hour and an eighth at most. */
+WORLD_TEST(kills_without_an_end_count_for_an_hour) {
+  start_web(w);
+  kill_in(w, WEB, 0);
+  world_run(w, 60);
+  for (unsigned i = 1; i <= 240; i++) {
+    double kills;
+
+    kill_in(w, WEB, i);
+    world_run(w, 60);
+    kills = world_value(w, "web.service", "oom_kill");
+    assert_true(i < 60 ? kills == i : kills >= 60 && kills <= 69);
+  }
+  world_run(w, 3500);
+  assert_true(world_value(w, "web.service", "oom_kill") > 0);
+  world_run(w, 200);
+  world_assert(w, "web.service", "oom_kill=0");
+}
