@@ -85,8 +85,7 @@ wrap = $(eval $(addprefix $(UNIT)/,$(1)): OWN_LDFLAGS += \
 $(UNIT_BIN): OWN_LDFLAGS += -Wl,--wrap=sysconf -Wl,--wrap=worker_pool_new
 # A process may end between any two system calls.
 COLLECTED := core/test_collector core/test_collector_hang core/test_unseen \
-             core/test_cgroup_values core/test_kernel_memory core/test_wall_clock \
-             core/test_close_up
+             core/test_cgroup_values core/test_kernel_memory
 $(COLLECTED:%=$(UNIT)/%): $(B)/tests/support/collected.o
 $(call wrap,$(COLLECTED),openat readlinkat)
 # The right to look pages up is lost and comes back, and time passes by reading.
@@ -101,11 +100,11 @@ $(call wrap,snapshot/test_writer,pthread_detach)
 PATIENT := read/test_reader read/test_reader_hang read/test_worker_pool \
   read/test_pid_watch measure/test_stand_in measure/test_observe \
   snapshot/test_recorder \
-  $(COLLECTED) core/test_giants core/test_hostile core/test_month core/test_truth
+  $(COLLECTED) core/test_giants core/test_month core/test_truth
 $(PATIENT:%=$(UNIT)/%): $(B)/tests/support/patience.o
 $(call wrap,$(PATIENT),pthread_cond_timedwait)
 # The call returns what the test wants, fails, or hangs.
-$(call wrap,read/test_pid_watch core/test_wall_clock,open)
+$(call wrap,read/test_pid_watch,open)
 $(call wrap,proc/test_procfs,readdir)
 $(call wrap,proc/test_procfs_kept,fstatfs getrlimit)
 $(call wrap,sample/test_page_layout,fstatfs)

@@ -34,16 +34,6 @@ struct fake large(uint32_t pid, const char *comm, unsigned gib) {
   return f;
 }
 
-struct fake mapper(uint32_t pid, const char *comm, unsigned n) {
-  struct fake f = member(pid, comm);
-
-  f.private_kb = 1024;
-  f.shared_kb = 65536;
-  f.pss_kb = 1024 + 65536 / n;
-  f.size = 20000;
-  return f;
-}
-
 struct fake sharer(uint32_t pid, const char *comm) {
   struct fake f = member(pid, comm);
 

@@ -17,8 +17,6 @@ void group(struct world *w, const char *name);
 struct fake member(uint32_t pid, const char *comm);
 /* One of so many GiB, which takes 3 ms each by the first guess. */
 struct fake large(uint32_t pid, const char *comm, unsigned gib);
-/* One with 64 MiB of a file that n processes map, and 1 MiB of its own. */
-struct fake mapper(uint32_t pid, const char *comm, unsigned n);
 /* One of 8 MiB, of which 2 MiB are shared by copy on write: in Pss it is short
  * of just as much as makes its faults worth asking for. */
 struct fake sharer(uint32_t pid, const char *comm);

@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "collected.h"
-
-#include <stdlib.h>
+#include "parsed.h"
 
 /* --- the life of processes --- */
 
@@ -70,29 +70,6 @@ WORLD_TEST(process_may_end_between_any_two_reads) {
 
 WORLD_TEST(pid_may_come_to_another_between_any_two_reads) {
   happen_everywhere(w, victim_is_replaced);
-}
-
-WORLD_TEST(process_that_ends_is_counted_as_vanished) {
-  world_start(w, process(10, "a"));
-  assert_int_equal(world_counts(w)->vanished, 0);
-  opens_refuse("smaps_rollup", ESRCH);
-  world_run(w, 1);
-  assert_int_equal(world_counts(w)->vanished, 1);
-  assert_int_equal(world_members(w, "g"), 0);
-}
-
-WORLD_TEST(zombie_is_no_member) {
-  struct fake f = process(10, "a");
-
-  world_group(w, "view-%{comm}", "Comm", "a", NULL, NULL)->is_view = true;
-  world_start(w, f);
-  assert_int_equal(world_groups(w), 2);
-  f.state = 'Z';
-  world_put(w, f);
-  world_run(w, 1);
-  assert_int_equal(world_groups(w), 1);
-  world_assert(w, "g", "pss=0 ps_count=0");
-  assert_int_equal(world_counts(w)->processes, 0);
 }
 
 /* --- names --- */
@@ -201,6 +178,19 @@ WORLD_TEST(kernel_without_rollups_is_told_from_a_process_that_ended) {
   world_assert(w, "g", "pss=nan resident=140k");
 }
 
+/* As by umount and mount: the directory is another one afterwards. */
+WORLD_TEST(a_tree_that_disappears_is_found_again) {
+  world_start(w, process(10, "a"));
+  for (int i = 0; i < 2; i++) {
+    proctree_unlink(&w->tree, "");
+    assert_true(world_cycle(w, 10) < 0);
+    assert_true(world_cycle(w, 10) < 0);
+    world_put(w, process(20, "a"));
+    world_put(w, process(21, "a"));
+    expect_whole(w, 10, 2);
+  }
+}
+
 /* --- what it is made of --- */
 
 static void make_settings(struct world *w) {
@@ -253,4 +243,89 @@ WORLD_TEST(a_snapshot_of_the_last_cycle_is_made_in_memory) {
   free(text);
   world_stop(w);
   assert_int_equal(world_n_written(), 0);
+}
+
+/* --- documents --- */
+
+WORLD_TEST(the_time_of_day_stamps_documents_and_decides_nothing) {
+  static const int64_t steps_s[] = {0, 5 * 3600, -9 * 3600, 1};
+
+  for (size_t i = 0; i < LENGTH(steps_s); i++) {
+    int64_t time = (int64_t)(WORLD_WALL_NS / NS);
+    size_t n = 0;
+
+    world_remove(w);
+    world_make(w);
+    w->settings.interval_ns = 10 * NS;
+    world_keep_state(w);
+    world_keep_captures(w);
+    world_put_mapped(w, process(10, "a"), NULL);
+    world_group(w, "g", "Comm", "*", NULL, NULL);
+    for (unsigned seconds = 0; seconds <= 310; seconds += 10) {
+      parsed d;
+
+      if (seconds > 0)
+        world_raise(w, "g");
+      world_step(steps_s[i]);
+      time += steps_s[i];
+      world_run(w, 10);
+      /* A state is written each minute; a group that is captured cools down for
+       * five. */
+      if (seconds % 60 != 0 && seconds % 300 != 10)
+        continue;
+      d = parsed_file(world_written(n)->path);
+      assert_int_equal(world_written(n++)->error, 0);
+      assert_int_equal((int64_t)parsed_decimal(d, "time"), time + seconds);
+      parsed_free(d);
+    }
+    world_stop(w);
+    assert_int_equal(world_n_written(), n);
+  }
+}
+
+/* --- the mappings of one process, read on demand between cycles --- */
+
+static int look_at(struct world *w, uint32_t pid, parsed *ret) {
+  char *text;
+  size_t len;
+  int rc = collector_close_up(w->collector, pid, &text, &len);
+
+  if (rc == 0) {
+    *ret = parsed_text(text, len);
+    free(text);
+  }
+  return rc;
+}
+
+WORLD_TEST(a_close_up_has_the_mappings_of_one_process_or_tells_why_not) {
+  parsed d = NULL;
+
+  w->settings.read_timeout_ns = 100 * NS_PER_MS;
+  w->settings.wants_snapshots = true;
+  world_put_mapped(w, process(10, "a"), "/data");
+  world_put_mapped(w, process(11, "a"), "/data");
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  world_run(w, 0);
+  assert_int_equal(look_at(w, 11, &d), 0);
+  assert_int_equal(parsed_count(d, "processes"), 1);
+  parsed_assert(d, "processes.0.pid=11 processes.0.mappings_from=smaps "
+                   "processes.0.mappings.0.name=/data "
+                   "processes.0.mappings.0.pss=100k");
+  parsed_free(d);
+  /* It is no cycle, and the next one is as ever. */
+  expect_whole(w, 1, 2);
+  assert_int_equal(look_at(w, 99, &d), -ESRCH);
+  opens_refuse("smaps", EACCES);
+  assert_int_equal(look_at(w, 10, &d), -EACCES);
+  opens_refuse("smaps", ESRCH);
+  assert_int_equal(look_at(w, 10, &d), -ESRCH);
+  opens.failing = NULL;
+  proctree_hang(&w->tree, "10/smaps");
+  assert_int_equal(look_at(w, 10, &d), -ETIMEDOUT);
+  opens.counted = "smaps";
+  assert_int_equal(look_at(w, 10, &d), -ETIMEDOUT);
+  assert_int_equal(opens.opened, 0);
+  assert_int_equal(look_at(w, 11, &d), 0);
+  parsed_free(d);
+  proctree_wake(&w->tree, "10/smaps");
 }

@@ -8,8 +8,6 @@
 
 #include "collected.h"
 
-/* --- what hangs --- */
-
 static int make(void **state) {
   struct world *w;
 
@@ -127,64 +125,6 @@ static bool is_not_known(const struct world *w, const char *group) {
          isnan(world_value(w, group, "unreadable"));
 }
 
-/* At first sight: stat hangs of so many, as many as may or one, and whoever
- * comes behind them is not tried. */
-HANG_TEST(unidentified_process_makes_empty_groups_unknown) {
-  static const struct {
-    uint32_t hanging, unidentified;
-  } cases[] = {{1, 1}, {4, 6}};
-
-  world_group(w, "g", "Comm", "g", NULL, NULL);
-  world_group(w, "none", "CommandLine", "none", NULL, NULL);
-  for (size_t i = 0; i < 2; i++) {
-    hang(w, cases[i].hanging, "stat");
-    world_put(w, process(90, "g"));
-    world_put(w, process(91, "g"));
-    for (int again = 0; again < 2; again++) {
-      world_run(w, 1);
-      assert_int_equal(unidentified(w), cases[i].unidentified);
-      assert_true(is_not_known(w, "none"));
-      assert_true(i == 0 ? is_whole(w, 2) : is_not_known(w, "g"));
-    }
-    wake(w, cases[i].hanging, "stat");
-    world_run_until_none_hangs(w);
-    assert_int_equal(unidentified(w), 0);
-    assert_true(is_whole(w, 2));
-    world_assert(w, "none", "ps_count=0");
-    for (uint32_t pid = 10; pid < 100; pid++)
-      proctree_end(&w->tree, pid);
-    world_put(w, process(8, "b"));
-    world_run(w, 1);
-  }
-}
-
-/* Without descriptors, or without memory for them: those that are known stay
- * members, and count. */
-HANG_TEST(failed_inspection_makes_empty_groups_unknown) {
-  static const int errors[] = {EMFILE, ENFILE, ENOMEM, EIO};
-
-  world_put(w, process(10, "known"));
-  world_group(w, "g", "Comm", "g", NULL, NULL);
-  world_group(w, "known", "Comm", "known", NULL, NULL);
-  world_run(w, 0);
-  for (size_t i = 0; i < LENGTH(errors); i++) {
-    world_assert(w, "g", "ps_count=0");
-    world_put(w, process(20, "g"));
-    opens_refuse("stat", errors[i]);
-    world_run(w, 1);
-    assert_int_equal(unidentified(w), 1);
-    assert_true(is_not_known(w, "g"));
-    world_assert(w, "known", "ps_count=1");
-    assert_int_equal(world_diag(w, DIAG_FAILED)->error, errors[i]);
-    opens.failing = NULL;
-    world_run(w, 1);
-    assert_int_equal(unidentified(w), 0);
-    assert_true(is_whole(w, 1));
-    proctree_end(&w->tree, 20);
-    world_run(w, 1);
-  }
-}
-
 /* Its known values may belong to the program before, or to the process that had
  * its pid: it is in the sums of neither group, and neither is known to be empty
  * for sure. */
@@ -290,44 +230,6 @@ HANG_TEST(exec_of_a_hung_process_has_it_unidentified) {
   assert_true(is_whole(w, 1));
 }
 
-/* The directory shows it, if they have the same name. */
-HANG_TEST(pid_of_a_hung_process_can_come_to_another_of_its_name) {
-  struct fake f = process(10, "g");
-
-  world_start(w, f);
-  world_run(w, 1);
-  proctree_hang(&w->tree, "10/smaps_rollup");
-  world_run_hung(w, 1, 1);
-  proctree_rename(&w->tree, "10", "old");
-  f.starttime += 5;
-  world_put(w, f);
-  world_run_hung(w, 0, 0);
-  assert_true(is_whole(w, 1));
-  proctree_wake(&w->tree, "old/smaps_rollup");
-}
-
-/* It shows in its size alone, and that while nothing was to be asked. */
-HANG_TEST(exec_of_a_hung_process_is_seen_when_the_read_returns) {
-  struct fake f = process(10, "sh");
-
-  world_put(w, f);
-  world_group(w, "%{exe}", "Executable", "*", NULL, NULL);
-  world_run(w, 0);
-  world_run(w, 1);
-  proctree_hang(&w->tree, "10/smaps_rollup");
-  world_run_hung(w, 1, 1);
-  proctree_rename(&w->tree, "10/smaps_rollup", "fifo");
-  f.start_stack += 0x5000;
-  f.size = 999;
-  f.exe = "/usr/bin/another";
-  world_put(w, f);
-  world_run_hung(w, 0, 1);
-  assert_int_equal(world_members(w, "usr_bin_thing"), 1);
-  proctree_wake(&w->tree, "fifo");
-  world_run_until_none_hangs(w);
-  assert_int_equal(world_members(w, "usr_bin_another"), 1);
-}
-
 /* Six hang, and four may; the others of these are not tried, nor is one that
  * is well. */
 HANG_TEST(when_all_readers_hang_statm_alone_is_read) {
@@ -376,27 +278,6 @@ HANG_TEST(last_reader_is_for_processes_that_are_well) {
   assert_true(world_kb(w, "a", "pss") == 120 * HANGING);
 }
 
-/* Growth has its stat asked for, and there is nobody to do it; a newcomer is
- * not known at all. */
-HANG_TEST(known_process_goes_on_without_a_reader) {
-  enum { WORKERS = 4 };
-  struct fake f = process(90, "g");
-
-  world_put(w, f);
-  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
-  hang(w, WORKERS, "smaps_rollup");
-  world_run_hung(w, 0, WORKERS);
-  f.private_kb += 400;
-  world_put(w, f);
-  world_put(w, process(91, "g"));
-  world_run(w, 1);
-  assert_int_equal(world_members(w, "g"), 1);
-  world_assert(w, "g", "resident=540k");
-  wake(w, WORKERS, "smaps_rollup");
-  world_run_until_none_hangs(w);
-  assert_int_equal(world_members(w, "g"), 2);
-}
-
 HANG_TEST(collector_ends_without_a_reader_that_hangs) {
   world_watch(w, process(10, "a"));
   proctree_hang(&w->tree, "10/smaps_rollup");
@@ -404,23 +285,4 @@ HANG_TEST(collector_ends_without_a_reader_that_hangs) {
   collector_free(w->collector);
   w->collector = NULL;
   proctree_wake(&w->tree, "10/smaps_rollup");
-}
-
-/* Its main thread shows no memory of its own, and has not lost any. */
-HANG_TEST(hung_process_with_a_dead_main_thread_keeps_its_values) {
-  struct fake leader = process(10, "a"), live = process(12, "a");
-
-  leader.state = 'Z';
-  leader.threads = live.threads = 2;
-  world_put(w, leader);
-  proctree_put_thread(&w->tree, 10, &live);
-  world_group(w, "g", "Comm", "*", NULL, NULL);
-  expect_whole(w, 0, 1);
-  proctree_hang(&w->tree, "10/task/12/smaps_rollup");
-  for (int i = 0; i < 3; i++) {
-    world_run_hung(w, 0, 1);
-    world_assert(w, "g", "resident=140k");
-    assert_int_equal(world_members(w, "g"), 1);
-  }
-  proctree_wake(&w->tree, "10/task/12/smaps_rollup");
 }

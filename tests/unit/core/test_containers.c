@@ -85,18 +85,6 @@ WORLD_TEST(node_of_kubernetes_has_a_group_for_what_its_pods_have_in_common) {
   world_assert_members(w, "kubelet.service=1 prod_app=2 POD=2 other=0");
 }
 
-WORLD_TEST(group_follows_a_container_that_is_renamed) {
-  world_group(w, "%{container_name}", "ContainerName", "*", NULL, NULL);
-  put(w, 10, DOCKER(A));
-  put(w, 11, DOCKER(A));
-  name_docker(w, A, "web");
-  world_run(w, 1);
-  world_assert_members(w, "web=2");
-  name_docker(w, A, "renamed");
-  world_run_times(w, 60, 1);
-  world_assert_members(w, "web=0 renamed=2");
-}
-
 WORLD_TEST(malformed_file_is_told_with_its_first_process) {
   const struct diag *d;
 

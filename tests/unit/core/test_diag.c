@@ -34,14 +34,3 @@ TEST(the_first_case_is_the_example_and_all_are_counted) {
   attributes_done(&first.attributes);
   attributes_done(&second.attributes);
 }
-
-/* It may hang at first sight, before anything is read of it. */
-TEST(a_process_without_a_name_is_noted_by_its_pid) {
-  struct process p = {.pid = 9};
-  struct diag diags[DIAGS] = {{0}};
-
-  diag_note(diags, DIAG_HUNG, &p, 0, "smaps_rollup");
-  assert_int_equal(diags[DIAG_HUNG].pid, 9);
-  assert_int_equal(diags[DIAG_HUNG].error, 0);
-  assert_string_equal(diags[DIAG_HUNG].comm, "");
-}

@@ -49,19 +49,6 @@ WORLD_TEST(between_readings_page_tables_are_read_where_memory_has_moved) {
   world_expect(w, 1, "a", "page_tables=304k");
 }
 
-WORLD_TEST(an_exec_has_tables_of_its_own) {
-  struct fake f = process_of(10, "a", 60);
-
-  w->settings.policy.refresh = REFRESH_NEVER;
-  watch(w, f);
-  world_run(w, 1);
-  f.start_stack += 4096;
-  f.text += 100;
-  f.tables_kb = 40;
-  world_put(w, f);
-  world_expect(w, 1, "a", "page_tables=44k");
-}
-
 WORLD_TEST(where_nobody_reports_page_tables_no_status_is_read) {
   w->settings.report.metrics = metric_default_set();
   opens.counted = "status";
@@ -79,26 +66,6 @@ WORLD_TEST(each_thread_has_a_stack) {
   watch(w, f);
   world_expect(w, 1, "a", "kernel_stack=%ju",
                (uintmax_t)(5 * kernel_stack_size(4096)));
-}
-
-static bool is_published(const struct world *w, const char *metric) {
-  const struct group *g = world_find(w, "a");
-  struct report report = {.absolute = CHOICE_YES};
-  struct metric_value value;
-  struct config_error reason;
-  unsigned cursor = 0;
-
-  report.metrics = metric_find(metric, &reason);
-  return metric_next(&(struct metric_subject){.usage = &g->usage}, &report,
-                     &collector_results(w->collector)->context, &cursor,
-                     &value);
-}
-
-WORLD_TEST(without_the_uptime_of_the_host_none_is_published) {
-  watch(w, process_of(10, "a", 60));
-  world_run(w, 1);
-  assert_false(is_published(w, "uptime"));
-  assert_true(is_published(w, "page_tables"));
 }
 
 /* --- uptime --- */

@@ -16,12 +16,8 @@ static struct fake process(uint32_t pid) {
                        .private_kb = 8192};
 }
 
-static double kb(const struct world *w, const char *metric) {
-  return world_value(w, "g", metric) / 1024;
-}
-
 static void expect_within_error(const struct world *w, double truth_kb) {
-  double pss = kb(w, "pss"), error = kb(w, "pss_error");
+  double pss = world_kb(w, "g", "pss"), error = world_kb(w, "g", "pss_error");
   double apart = pss > truth_kb ? pss - truth_kb : truth_kb - pss;
 
   if (apart > error)
@@ -29,8 +25,7 @@ static void expect_within_error(const struct world *w, double truth_kb) {
              pss, truth_kb, error);
 }
 
-/* --- fork ------------------------------------------------------------------
- */
+/* --- fork --- */
 
 /* A child that has ended and is not waited for shares nothing any more. */
 WORLD_TEST(zombies_share_nothing) {
@@ -45,7 +40,7 @@ WORLD_TEST(zombies_share_nothing) {
   group(w, "g");
   for (int i = 0; i < 3; i++)
     world_run(w, 1);
-  assert_true(kb(w, "pss") == 2 * (1024 + 32768));
+  assert_true(world_kb(w, "g", "pss") == 2 * (1024 + 32768));
   child.state = 'Z';
   child.size = 0;
   world_put(w, child);
@@ -56,7 +51,7 @@ WORLD_TEST(zombies_share_nothing) {
     world_run(w, 1);
     assert_int_equal(world_members(w, "g"), 1);
     expect_within_error(w, 1024 + 65536);
-    assert_true(kb(w, "pss") > 60000);
+    assert_true(world_kb(w, "g", "pss") > 60000);
   }
 }
 
@@ -93,8 +88,7 @@ WORLD_TEST(another_child_than_at_the_reading_is_doubted) {
   proctree_wake(&w->tree, "10/smaps_rollup");
 }
 
-/* --- statm that is not exact -----------------------------------------------
- */
+/* --- statm that is not exact --- */
 
 #define PROCESSES 40
 #define CPU_BATCH_KB 128
@@ -136,17 +130,7 @@ WORLD_TEST(lag_of_statm_is_in_the_error_and_causes_no_reading) {
   assert_in_range(reads, PROCESSES, 6 * PROCESSES);
 }
 
-WORLD_TEST(exact_statm_adds_no_error) {
-  group(w, "g");
-  for (uint32_t i = 0; i < PROCESSES; i++)
-    world_put(w, process(100 + i));
-  world_run(w, 1);
-  world_run(w, 1);
-  assert_true(kb(w, "pss_error") == 0);
-}
-
-/* --- swap ------------------------------------------------------------------
- */
+/* --- swap --- */
 
 static void put_swap(struct world *w, unsigned used_kb) {
   proctree_print(&w->tree, 0, "meminfo",
@@ -168,12 +152,12 @@ WORLD_TEST(nothing_is_swapped_out_after_swapoff) {
   put_vm_swap(w, 10, 3072); /* the rest is shmem */
   group(w, "g");
   world_run(w, 1);
-  assert_true(kb(w, "swap") == 4096);
+  assert_true(world_kb(w, "g", "swap") == 4096);
   put_swap(w, 0);
   put_vm_swap(w, 10, 0);
   world_run(w, 1);
   assert_int_equal(world_counts(w)->rollup_reads, 0);
-  assert_true(kb(w, "swap") == 0);
+  assert_true(world_kb(w, "g", "swap") == 0);
   world_assert(w, "g", "swap_total=0");
 }
 
@@ -199,7 +183,7 @@ static void come_back_from_swap(struct world *w, unsigned truth_kb) {
   world_run(w, 1);
   assert_int_equal(world_counts(w)->rollup_reads, 0);
   expect_within_error(w, truth_kb);
-  assert_true(kb(w, "swap") == 0);
+  assert_true(world_kb(w, "g", "swap") == 0);
   proctree_wake(&w->tree, "10/smaps_rollup");
 }
 
@@ -209,113 +193,4 @@ WORLD_TEST(memory_from_swap_may_be_shared) {
 
 WORLD_TEST(memory_from_swap_may_be_private) {
   come_back_from_swap(w, 1024 + 8192);
-}
-
-/* --- refresh "always" ------------------------------------------------------
- */
-
-/* The last reading stands in for one that hangs: as an estimate. */
-WORLD_TEST(a_reading_that_hangs_has_an_error_where_all_are_read) {
-  struct fake f = process(10);
-  double error = 0;
-
-  f.private_kb = 1024;
-  f.shared_kb = 65536;
-  w->settings.policy.refresh = REFRESH_ALWAYS;
-  w->settings.read_timeout_ns = NS_PER_S / 10;
-  world_keep_state(w);
-  world_put(w, f);
-  group(w, "g");
-  world_run(w, 1);
-  assert_true(kb(w, "pss_error") == 0);
-  proctree_unlink(&w->tree, "10/smaps_rollup");
-  proctree_hang(&w->tree, "10/smaps_rollup");
-  for (int i = 0; i < 3; i++) {
-    world_run(w, 1);
-    world_assert(w, "g", "coverage=0");
-    assert_true(kb(w, "pss_error") > error);
-    error = kb(w, "pss_error");
-  }
-  proctree_wake(&w->tree, "10/smaps_rollup");
-}
-
-/* --- members of a set that differ --------------------------------------------
- */
-
-/* Its statm cannot be read in the cycle in which two more map the file. */
-WORLD_TEST(a_set_goes_on_while_a_member_is_unknown) {
-  group(w, "g");
-  for (uint32_t pid = 10; pid < 12; pid++)
-    world_put(w, mapper(pid, "g", 2));
-  for (int i = 0; i < 2; i++)
-    world_run(w, 1);
-  for (uint32_t pid = 10; pid < 14; pid++)
-    world_put(w, mapper(pid, "g", 4));
-  proctree_print(&w->tree, 10, "statm", "nonsense\n");
-  proctree_print(&w->tree, 11, "statm", "nonsense\n");
-  world_run(w, 1);
-  for (uint32_t pid = 10; pid < 14; pid++)
-    world_put(w, mapper(pid, "g", 4));
-  for (int i = 0; i < 4; i++) {
-    world_run(w, 1);
-    expect_within_error(w, 4 * 1024 + 65536);
-  }
-}
-
-/* The faults of a parent of which every rollup is read are not asked for: they
- * must not count as broken for its child, nor teach what its faults mean. The
- * budget goes to another process, of which more may be wrong. */
-WORLD_TEST(a_relative_that_is_always_read_tells_nothing_of_its_faults) {
-  struct fake parent = process(10), child, other = process(20);
-
-  parent.comm = "p";
-  parent.private_kb = 4096;
-  parent.shared_kb = parent.cow_kb = 65536;
-  parent.faults = 500000;
-  child = parent;
-  child.pid = 11;
-  child.ppid = 10;
-  child.comm = "g";
-  child.starttime = 111;
-  child.faults = 20;
-  other.comm = "h";
-  other.size = 600000;
-  other.shared_kb = 1 << 20;
-  world_budget_for_one(w);
-  world_put(w, parent);
-  world_put(w, child);
-  world_group(w, "p", "Comm", "p", NULL, NULL)->policy.refresh = REFRESH_ALWAYS;
-  group(w, "g");
-  world_group(w, "h", "Comm", "h", NULL, NULL);
-  world_run(w, 1);
-  for (int i = 0; i < 4; i++) {
-    other.shared_kb /= 2;
-    world_put(w, other);
-    world_run(w, 1);
-  }
-  child.faults += 4096;
-  child.private_kb += 16384;
-  child.shared_kb -= 16384;
-  child.cow_kb -= 16384;
-  world_put(w, child);
-  for (int i = 0; i < 2; i++) {
-    other.shared_kb /= 2;
-    world_put(w, other);
-    world_run(w, 1);
-    expect_within_error(w, 4096 + 16384 + 24576);
-  }
-}
-
-WORLD_TEST(a_stat_that_hangs_does_not_matter_where_all_is_read) {
-  struct fake f = process(10);
-
-  w->settings.policy.refresh = REFRESH_ALWAYS;
-  f.shared_kb = f.cow_kb = 65536;
-  world_put(w, f);
-  group(w, "g");
-  for (int i = 0; i < 2; i++)
-    world_run(w, 1);
-  proctree_hang(&w->tree, "10/stat");
-  world_run(w, 1);
-  assert_true(world_value(w, "g", "coverage") == 100);
 }

@@ -22,15 +22,6 @@ WORLD_TEST(hidden_processes_make_empty_groups_unknown) {
   }
 }
 
-/* Its pids are not ours, and it may have been captured in part. */
-WORLD_TEST(foreign_tree_hides_nothing) {
-  world_put(w, process(10, "a"));
-  world_group(w, "empty", "Comm", "b", NULL, NULL);
-  world_run(w, 1);
-  assert_int_equal(world_diag(w, DIAG_HIDDEN)->count, 0);
-  assert_false(world_find(w, "empty")->usage.is_unseen);
-}
-
 /* A process whose program is hidden, and "g", which goes by program. */
 static void start_beside_hidden(struct world *w, const char *executable) {
   world_put(w, process(1, "init"));
@@ -41,15 +32,6 @@ static void start_beside_hidden(struct world *w, const char *executable) {
   world_run(w, 1);
   opens.refused_link = NULL;
   assert_int_equal(world_members(w, "rest"), 1);
-}
-
-WORLD_TEST(group_is_empty_beside_a_hidden_program_of_another_name) {
-  start_beside_hidden(w, "/usr/bin/thing");
-  world_assert(w, "g", "ps_count=0 pss=0");
-  world_put(w, process(10, "thing"));
-  expect_whole(w, 1, 1);
-  proctree_end(&w->tree, 10);
-  world_expect(w, 1, "g", "ps_count=0 pss=0 rss=0 resident=0 unreadable=0");
 }
 
 WORLD_TEST(group_is_unknown_while_a_hidden_program_may_be_its_own) {
@@ -170,19 +152,6 @@ WORLD_TEST(parent_of_an_unidentified_process_rules_families_out) {
   }
 }
 
-WORLD_TEST(unidentified_child_that_is_taken_is_in_no_family_below) {
-  world_group(w, "above", "Comm", "b", NULL, NULL)->takes_children = true;
-  world_group(w, "family", "Comm", "c", NULL, NULL)->takes_children = true;
-  world_put(w, process(9, "c"));
-  world_run(w, 1);
-  world_put(w, process(10, "b"));
-  proctree_write(&w->tree, "10/status", "PPid:\t9\n", 8);
-  opens_refuse("stat", EPERM);
-  world_run(w, 1);
-  world_assert(w, "above", "ps_count=nan");
-  world_assert(w, "family", "ps_count=1");
-}
-
 /* The group is that of the second rule, and the first may take others. */
 WORLD_TEST(unidentified_process_of_either_rule_is_in_the_group_of_two) {
   static const struct {
@@ -221,16 +190,4 @@ WORLD_TEST(unidentified_process_that_is_taken_is_in_no_group_below) {
   world_expect(w, 1, "above", "ps_count=nan");
   world_assert(w, "below", "ps_count=0");
   world_assert(w, "rest", "ps_count=0");
-}
-
-WORLD_TEST(member_that_is_unidentified_now_is_counted_once) {
-  world_put(w, process(10, "a"));
-  world_group(w, "g", "Comm", "a*", NULL, NULL);
-  world_group(w, "h", "Comm", "ab", NULL, NULL);
-  world_run(w, 1);
-  world_put(w, process(10, "ab"));
-  opens_refuse("stat", EPERM);
-  world_run(w, 1);
-  assert_true(world_find(w, "g")->usage.perhaps == 0);
-  world_assert(w, "g", "ps_count=1");
 }
