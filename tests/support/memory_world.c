@@ -136,18 +136,28 @@ void memory_world_init(struct memory_world *w, uint64_t page_size,
   }
 }
 
+/* All different, in no order, as after pids have gone round. */
+static uint32_t take_pid(struct memory_world *w) {
+  uint32_t pid = (uint32_t)(2 + ++w->births * 7919 % 30000);
+
+  for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++)
+    if (is_alive(w, slot) && w->processes[slot].pid == pid)
+      return take_pid(w);
+  return pid;
+}
+
 static void be_born(struct memory_world *w, unsigned slot, uint32_t parent_pid,
                     uint64_t program) {
-  uint64_t n = ++w->births;
+  uint32_t pid = take_pid(w);
+  uint64_t n = w->births;
 
-  w->processes[slot] = (struct memory_process){
-      .is_alive = true,
-      /* All different, in no order, as after pids have gone round. */
-      .pid = (uint32_t)(2 + n * 7919 % 30000),
-      .parent_pid = parent_pid,
-      .starttime = 1000 + n,
-      .program = program ? program : n << 8,
-      .minor_faults = FAULTS_AT_FIRST};
+  w->processes[slot] =
+      (struct memory_process){.is_alive = true,
+                              .pid = pid,
+                              .parent_pid = parent_pid,
+                              .starttime = 1000 + n,
+                              .program = program ? program : n << 8,
+                              .minor_faults = FAULTS_AT_FIRST};
 }
 
 void memory_start(struct memory_world *w, unsigned slot) {

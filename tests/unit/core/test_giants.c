@@ -7,7 +7,7 @@
  * The limit is some 2,000 pages, so that the large ones are sampled and the
  * small ones are read. A load says what happens before each cycle.
  *
- * GIANTS_CYCLES=100000 makes the tests long; GIANTS_VERBOSE=1 prints what is
+ * GIANTS_CYCLES=100000 makes the tests long; STAGE_VERBOSE=1 prints what is
  * missed.
  */
 #include "test.h"
@@ -26,19 +26,10 @@
 
 #include "draw.h"
 #include "fake_pages.h"
-#include "memory_tree.h"
 #include "parsed.h"
-#include "world.h"
-
-/* Slots from here on are in no group. */
-#define OUTSIDERS 12
+#include "stage.h"
 
 enum { OBJECT_FILE, OBJECT_LIBRARY, OBJECT_BUFFERS, OBJECT_SMALL };
-
-struct tally {
-  unsigned long n, beyond, uss_beyond, far, uss_far;
-  double off, uss_off, worst, uss_worst, width, uss_width;
-};
 
 /* The anonymous pages that an address space has room for. */
 #define ADDRESSES 65536
@@ -57,23 +48,6 @@ struct addresses {
   bool is_placed[MEMORY_PAGES];
   uint32_t page_at[ADDRESSES + ADDRESSES_BLOCK];
   uint32_t next, end;
-};
-
-struct load;
-
-/* Too large for a stack. */
-struct stage {
-  const struct load *load;
-  unsigned long cycle;
-  struct world world;
-  struct memory_world memory;
-  struct memory_view views[MEMORY_SLOTS];
-  struct memory_process shown[MEMORY_SLOTS];
-  struct addresses addresses[MEMORY_SLOTS];
-  unsigned speed[MEMORY_SLOTS]; /* pages that it writes in a cycle */
-  bool hides_frames, is_denied; /* those of pagemap; all of it */
-  struct tally tally;
-  uint64_t samples, reads;
 };
 
 struct load {
@@ -100,11 +74,14 @@ struct load {
 /* A question to the clock of the processor: what a probe sees of a window. */
 #define WINDOW_NS (512 * WALK_PAGE_NS)
 
-/* The one that calls of the core are about. */
+/* The one that calls of the core are about, and what it has besides. */
 static struct stage *staged;
+static const struct load *load;
+static struct addresses addresses[MEMORY_SLOTS];
+static unsigned speed[MEMORY_SLOTS]; /* pages that it writes in a cycle */
+static bool hides_frames, is_denied; /* those of pagemap; all of it */
 
-/* --- calls of the core ------------------------------------------------------
- */
+/* --- calls of the core --- */
 
 int __real_openat(int dir_fd, const char *path, int flags, ...);
 int __wrap_openat(int dir_fd, const char *path, int flags, ...);
@@ -128,7 +105,7 @@ static uint64_t resident_pages_in(int dir_fd) {
 int __wrap_openat(int dir_fd, const char *path, int flags, ...) {
   bool is_pagemap = strcmp(path, "pagemap") == 0;
 
-  if (is_pagemap && staged->is_denied) {
+  if (is_pagemap && is_denied) {
     errno = EACCES;
     return -1;
   }
@@ -145,8 +122,7 @@ int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left) {
   return 0;
 }
 
-/* --- the address space of a process ------------------------------------------
- */
+/* --- the address space of a process --- */
 
 static uint64_t numbers[MEMORY_PAGES + ADDRESSES];
 
@@ -180,7 +156,7 @@ static void addresses_move(struct addresses *a) {
 }
 
 static void free_places(struct stage *s, unsigned slot) {
-  struct addresses *a = &s->addresses[slot];
+  struct addresses *a = &addresses[slot];
 
   for (uint32_t at = 0; at < a->end; at++) {
     uint32_t i = a->page_at[at];
@@ -204,7 +180,7 @@ static void place(struct addresses *a, uint32_t i) {
 /* Gives an address to each page that has come, and takes those back of pages
  * that have gone. */
 static void addresses_update(struct stage *s, unsigned slot) {
-  struct addresses *a = &s->addresses[slot];
+  struct addresses *a = &addresses[slot];
 
   free_places(s, slot);
   if (!a->is_wandering)
@@ -219,7 +195,7 @@ static uint32_t page_at(const struct stage *s, unsigned slot, uint32_t at) {
   uint32_t objects = n_object_pages(&s->memory);
 
   if (at >= objects)
-    return s->addresses[slot].page_at[at - objects];
+    return addresses[slot].page_at[at - objects];
   return has(&s->memory, slot, at) ? at : NO_PAGE;
 }
 
@@ -236,7 +212,7 @@ static uint64_t entry_at(const struct stage *s, unsigned slot, uint32_t at) {
   entry = page->kind == KIND_ANON ? FAKE_ANON : FAKE_FILE;
   if (page->mappers == bit(slot))
     entry |= FAKE_EXCLUSIVE;
-  return entry | (s->hides_frames ? 0 : FIRST_FRAME + i);
+  return entry | (hides_frames ? 0 : FIRST_FRAME + i);
 }
 
 /* NULL for anonymous memory. */
@@ -252,7 +228,7 @@ static const char *name_at(const struct memory_world *w, uint32_t at) {
 }
 
 static bool is_mapped(const struct stage *s, unsigned slot, uint32_t block) {
-  if (s->addresses[slot].is_sparse && block >= n_object_pages(&s->memory))
+  if (addresses[slot].is_sparse && block >= n_object_pages(&s->memory))
     return true;
   for (uint32_t at = block; at < block + ADDRESSES_BLOCK; at++)
     if (page_at(s, slot, at) != NO_PAGE)
@@ -263,7 +239,7 @@ static bool is_mapped(const struct stage *s, unsigned slot, uint32_t block) {
 /* Returns the size of all mappings, in pages. */
 static uint64_t put_maps(const struct stage *s, unsigned slot) {
   static struct fake_range ranges[(MEMORY_PAGES + ADDRESSES) / ADDRESSES_BLOCK];
-  const struct addresses *a = &s->addresses[slot];
+  const struct addresses *a = &addresses[slot];
   uint32_t end =
       n_object_pages(&s->memory) + (a->is_sparse ? ADDRESSES : a->end);
   uint64_t pages = 0, size = ADDRESSES_BLOCK * PAGE;
@@ -287,7 +263,7 @@ static uint64_t put_maps(const struct stage *s, unsigned slot) {
 }
 
 static void put_pagemap(const struct stage *s, unsigned slot) {
-  uint32_t n = n_object_pages(&s->memory) + s->addresses[slot].end;
+  uint32_t n = n_object_pages(&s->memory) + addresses[slot].end;
 
   for (uint32_t at = 0; at < n; at++)
     numbers[at] = entry_at(s, slot, at);
@@ -303,145 +279,38 @@ static void put_kpagecount(const struct stage *s) {
   fake_pages_count_each(&s->world.tree, FIRST_FRAME, numbers, w->n_pages);
 }
 
-/* --- the tree ---------------------------------------------------------------
- */
-
-static bool stage_has(const struct stage *s, unsigned slot) {
-  return s->memory.processes[slot].is_alive;
-}
-
-static const char *comm_of(const struct stage *s, unsigned slot) {
-  static char comm[16];
-
-  if (slot >= OUTSIDERS)
-    return "outsider";
-  snprintf(comm, sizeof(comm), s->load->is_alone ? "g%u" : "g", slot);
-  return comm;
-}
-
-static void show(struct stage *s, unsigned slot) {
-  const struct memory_process *p = &s->memory.processes[slot];
-  struct memory_process *was = &s->shown[slot];
-  bool is_other = was->starttime != p->starttime;
-
-  if (was->is_alive && (!p->is_alive || is_other))
-    proctree_end(&s->world.tree, was->pid);
-  if (p->is_alive && (!was->is_alive || is_other))
-    memory_tree_put(&s->world.tree, p, comm_of(s, slot));
-  *was = *p;
-  if (!p->is_alive)
-    return;
+static uint64_t put_pages(struct stage *s, unsigned slot) {
   addresses_update(s, slot);
-  memory_tree_put_stat(&s->world.tree, p, comm_of(s, slot));
-  memory_tree_put_rollup(&s->world.tree, p->pid, &s->views[slot]);
   put_pagemap(s, slot);
-  memory_tree_put_sizes(&s->world.tree, p->pid, put_maps(s, slot),
-                        &s->views[slot]);
+  return put_maps(s, slot);
 }
 
-static void show_all(struct stage *s) {
-  memory_view_all(&s->memory, s->views);
-  memory_tree_put_meminfo(&s->world.tree, &s->memory);
-  put_kpagecount(s);
-  for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++)
-    show(s, slot);
-}
+/* --- a load --- */
 
-/* --- judging ----------------------------------------------------------------
- */
-
-/* The kernel and the core each round each process down to a kB. */
-#define ROUNDING (2 * 1024 * OUTSIDERS)
-
-struct truth {
-  double pss, uss, rss;
-};
-
-static void add_truth(const struct stage *s, unsigned slot, struct truth *t) {
-  const struct rollup *r = &s->views[slot].rollup;
-
-  t->pss += (double)r->bytes[ROLLUP_PSS];
-  t->uss += (double)rollup_uss(r);
-  t->rss += (double)r->bytes[ROLLUP_RSS];
-}
-
-static double largest(double a, double b) { return a > b ? a : b; }
-
-static void judge_group(struct stage *s, const char *name,
-                        const struct truth *t) {
-  struct tally *sum = &s->tally;
-  double pss = world_value(&s->world, name, "pss");
-  double error = world_value(&s->world, name, "pss_error");
-  double uss = world_value(&s->world, name, "uss");
-  double uss_error = world_value(&s->world, name, "uss_error");
-  double off = fabs(pss - t->pss), uss_off = fabs(uss - t->uss);
-  bool is_beyond = !(off <= error + ROUNDING);
-  bool is_uss_beyond = !(uss_off <= uss_error + ROUNDING);
-
-  sum->n++;
-  sum->beyond += is_beyond;
-  sum->uss_beyond += is_uss_beyond;
-  sum->far += off > s->load->far * t->rss;
-  sum->uss_far += uss_off > s->load->far * t->rss;
-  sum->off += off / t->rss;
-  sum->uss_off += uss_off / t->rss;
-  sum->width += error / t->rss;
-  sum->uss_width += uss_error / t->rss;
-  sum->worst = largest(sum->worst, off / t->rss);
-  sum->uss_worst = largest(sum->uss_worst, uss_off / t->rss);
-  if (getenv("GIANTS_VERBOSE") && (is_beyond || is_uss_beyond))
-    printf("%lu: %s has %.0f kB: pss %.0f, not %.0f +- %.0f; uss %.0f, not "
-           "%.0f +- %.0f\n",
-           s->cycle, name, t->rss / 1024, t->pss / 1024, pss / 1024,
-           error / 1024, t->uss / 1024, uss / 1024, uss_error / 1024);
-}
-
-static void judge(struct stage *s) {
-  struct truth all = {.pss = 0};
-
-  for (unsigned slot = 0; slot < OUTSIDERS; slot++) {
-    struct truth one = {.pss = 0};
-
-    if (!stage_has(s, slot))
-      continue;
-    add_truth(s, slot, &one);
-    add_truth(s, slot, &all);
-    if (s->load->is_alone && s->views[slot].resident_pages >= LIMIT_PAGES)
-      judge_group(s, comm_of(s, slot), &one);
-  }
-  if (!s->load->is_alone)
-    judge_group(s, "g", &all);
-  s->samples += world_counts(&s->world)->sampled;
-  s->reads += world_counts(&s->world)->rollup_reads;
-}
-
-/* --- a load ----------------------------------------------------------------
- */
-
-static unsigned long cycles(void) {
-  const char *n = getenv("GIANTS_CYCLES");
-
-  return n ? strtoul(n, NULL, 10) : 300;
-}
+static unsigned long cycles(void) { return stage_cycles("GIANTS_CYCLES", 300); }
 
 /* The members are one group, "g"; or each is one, "g0" and so on. */
-static void stage_begin(struct stage *s, const struct load *load) {
+static struct stage *begin(const struct load *of) {
   static const uint32_t objects[MEMORY_OBJECTS] = {512, 64, 6016, 64};
+  struct stage *s = stage_begin(objects);
 
-  memset(s, 0, sizeof(*s));
-  s->load = load;
   staged = s;
+  load = of;
+  memset(addresses, 0, sizeof(addresses));
+  memset(speed, 0, sizeof(speed));
+  hides_frames = is_denied = false;
   draw_begin(20261122);
-  memory_world_init(&s->memory, PAGE, objects);
-  world_make(&s->world);
-  s->world.settings.policy.refresh = REFRESH_ADAPTIVE;
+  s->is_alone = load->is_alone;
+  s->far = load->far;
+  s->put_pages = put_pages;
   s->world.settings.policy.max_age_ns = MAX_AGE_SECONDS * NS;
   s->world.settings.policy.max_lock_hold_ns = LIMIT_NS;
   if (load->budget_percent > 0)
     s->world.settings.read_budget_percent = load->budget_percent;
   world_walks_take(WINDOW_NS);
-  world_group(&s->world, load->is_alone ? "%{comm}" : "g", "Comm", "g*", NULL,
-              NULL);
+  world_group(&s->world, load->is_alone ? "%{comm}" : "a", "Comm",
+              load->is_alone ? "g*" : "a", NULL, NULL);
+  return s;
 }
 
 static void print(const struct stage *s) {
@@ -452,21 +321,28 @@ static void print(const struct stage *s) {
          "more than %.1f %% off: %.2f %%; USS off %.2f %% (max %.1f), error "
          "%.2f %%, beyond %.2f %%, more than that: %.2f %%; %.1f samples, %.2f "
          "reads\n",
-         s->load->name, t->off / n, 100 * t->worst, t->width / n,
-         (double)t->beyond / n, 100 * s->load->far, (double)t->far / n,
+         load->name, t->off / n, 100 * t->worst, t->width / n,
+         (double)t->beyond / n, 100 * load->far, (double)t->far / n,
          t->uss_off / n, 100 * t->uss_worst, t->uss_width / n,
          (double)t->uss_beyond / n, (double)t->uss_far / n,
-         (double)s->samples / (double)cycles(),
-         (double)s->reads / (double)cycles());
+         (double)t->samples / (double)cycles(),
+         (double)t->reads / (double)cycles());
 }
 
-static void stage_end(struct stage *s) { world_remove(&s->world); }
-
 /* Lets the load happen, and runs a cycle. */
-static void stage_act(struct stage *s) {
-  s->load->live(s);
-  show_all(s);
-  world_run(&s->world, s->load->seconds ? s->load->seconds : SECONDS);
+static void act(struct stage *s) {
+  load->live(s);
+  put_kpagecount(s);
+  stage_show(s);
+  stage_run(s, load->seconds ? load->seconds : SECONDS);
+}
+
+static void judge(struct stage *s) {
+  if (!load->is_alone)
+    stage_judge_group(s, 0);
+  for (unsigned slot = 0; load->is_alone && slot < STAGE_OUTSIDERS; slot++)
+    if (stage_has(s, slot) && s->views[slot].resident_pages >= LIMIT_PAGES)
+      stage_judge(s, stage_comm(s, slot), 1U << slot);
 }
 
 static bool is_at_most(unsigned long n, double part, unsigned long of) {
@@ -475,23 +351,23 @@ static bool is_at_most(unsigned long n, double part, unsigned long of) {
 
 static void check(const struct stage *s) {
   const struct tally *t = &s->tally;
-  double beyond = s->load->beyond_most > 0 ? s->load->beyond_most : 0.01;
+  double beyond = load->beyond_most > 0 ? load->beyond_most : 0.01;
 
-  assert_true(t->n > 0 && s->samples > 0);
+  assert_true(t->n > 0 && t->samples > 0);
   assert_true(is_at_most(t->beyond, beyond, t->n));
   assert_true(is_at_most(t->uss_beyond, beyond, t->n));
-  assert_true(is_at_most(t->far, s->load->far_most, t->n));
-  assert_true(t->width <= s->load->width_most * (double)t->n);
+  assert_true(is_at_most(t->far, load->far_most, t->n));
+  assert_true(t->width <= load->width_most * (double)t->n);
 }
 
 /* Plays the load for some hundred cycles (GIANTS_CYCLES), prints how far off
  * the published values were, and checks that. */
-static void stage_play(struct stage *s, const struct load *load) {
+static void play(const struct load *of) {
+  struct stage *s = begin(of);
   size_t used = 0;
 
-  stage_begin(s, load);
-  for (s->cycle = 0; s->cycle < cycles(); s->cycle++) {
-    stage_act(s);
+  for (; s->cycle < cycles(); s->cycle++) {
+    act(s);
     judge(s);
     if (s->cycle == cycles() / 2)
       used = mallinfo2().uordblks;
@@ -499,13 +375,10 @@ static void stage_play(struct stage *s, const struct load *load) {
   print(s);
   check(s);
   assert_true(mallinfo2().uordblks < used + (256 << 10));
-  stage_end(s);
+  world_remove(&s->world);
 }
 
-static struct stage the_stage;
-
-/* --- loads ------------------------------------------------------------------
- */
+/* --- loads --- */
 
 static bool happens_once_in(unsigned cycles) {
   return draw_unsigned(cycles) == 0;
@@ -514,7 +387,7 @@ static bool happens_once_in(unsigned cycles) {
 static uint16_t anywhere(void) { return (uint16_t)draw_unsigned(65536); }
 
 static void start(struct stage *s, unsigned slot, uint32_t pages) {
-  addresses_clear(&s->addresses[slot]);
+  addresses_clear(&addresses[slot]);
   memory_start(&s->memory, slot);
   memory_grow(&s->memory, slot, pages);
   memory_map(&s->memory, slot, OBJECT_LIBRARY, 64, 0, true);
@@ -529,24 +402,24 @@ static uint32_t resident_pages(const struct stage *s, unsigned slot) {
 static void live_family(struct stage *s) {
   if (s->cycle == 0) {
     start(s, 0, 4000);
-    s->addresses[0].is_sparse = s->load->is_sparse;
+    addresses[0].is_sparse = load->is_sparse;
   }
   for (unsigned slot = 1; slot < 5; slot++) {
     if (stage_has(s, slot) && happens_once_in(60))
       memory_exit(&s->memory, slot);
     else if (!stage_has(s, slot) && happens_once_in(20)) {
       memory_fork(&s->memory, 0, slot, 64);
-      s->addresses[slot] = s->addresses[0];
-      s->speed[slot] = 1U << draw_unsigned(8);
+      addresses[slot] = addresses[0];
+      speed[slot] = 1U << draw_unsigned(8);
     }
   }
-  s->speed[0] = 40;
+  speed[0] = 40;
   for (unsigned slot = 0; slot < 5; slot++)
-    memory_write(&s->memory, slot, s->speed[slot], anywhere());
+    memory_write(&s->memory, slot, speed[slot], anywhere());
 }
 
 static void live_outsiders(struct stage *s) {
-  for (unsigned slot = OUTSIDERS; slot < MEMORY_SLOTS; slot++) {
+  for (unsigned slot = STAGE_OUTSIDERS; slot < MEMORY_SLOTS; slot++) {
     if (!stage_has(s, slot))
       start(s, slot, 0);
     if (happens_once_in(40))
@@ -558,7 +431,7 @@ static void live_outsiders(struct stage *s) {
 
 /* Members of a set touch more of shared buffers; outsiders come and go. */
 static void live_buffers(struct stage *s) {
-  for (unsigned slot = 0; slot < OUTSIDERS; slot++) {
+  for (unsigned slot = 0; slot < STAGE_OUTSIDERS; slot++) {
     if (stage_has(s, slot) && happens_once_in(150)) {
       memory_exit(&s->memory, slot);
     } else if (!stage_has(s, slot) && (s->cycle == 0 || happens_once_in(20))) {
@@ -581,7 +454,7 @@ static void live_change(struct stage *s) {
 
     if (s->cycle == 0) {
       start(s, slot, usual[slot]);
-      s->addresses[slot].is_sparse = slot % 2;
+      addresses[slot].is_sparse = slot % 2;
       now = usual[slot];
     }
     most = now / 20 + 1;
@@ -597,15 +470,14 @@ static void live_service(struct stage *s, unsigned slot) {
     if (s->cycle > 0 && !happens_once_in(20))
       return;
     start(s, slot, 300 + draw_unsigned(3000));
-    s->addresses[slot].is_sparse = happens_once_in(3);
-    s->addresses[slot].is_wandering = happens_once_in(3);
-    s->speed[slot] = 1U << draw_unsigned(7);
+    addresses[slot].is_sparse = happens_once_in(3);
+    addresses[slot].is_wandering = happens_once_in(3);
+    speed[slot] = 1U << draw_unsigned(7);
     return;
   }
-  memory_grow(&s->memory, slot, draw_unsigned(s->speed[slot] + 1));
-  memory_shrink(&s->memory, slot, draw_unsigned(s->speed[slot] + 1),
-                anywhere());
-  memory_write(&s->memory, slot, draw_unsigned(s->speed[slot] + 1), anywhere());
+  memory_grow(&s->memory, slot, draw_unsigned(speed[slot] + 1));
+  memory_shrink(&s->memory, slot, draw_unsigned(speed[slot] + 1), anywhere());
+  memory_write(&s->memory, slot, draw_unsigned(speed[slot] + 1), anywhere());
   if (happens_once_in(150)) {
     memory_exec(&s->memory, slot);
     start(s, slot, 0);
@@ -622,13 +494,13 @@ static void live_services(struct stage *s) {
     unsigned child = slot + 6;
 
     live_service(s, slot);
-    memory_write(&s->memory, child, s->speed[slot], anywhere());
+    memory_write(&s->memory, child, speed[slot], anywhere());
     if (stage_has(s, child) && happens_once_in(10)) {
       memory_exit(&s->memory, child);
     } else if (stage_has(s, slot) && !stage_has(s, child) &&
                happens_once_in(100)) {
       memory_fork(&s->memory, slot, child, 64);
-      s->addresses[child] = s->addresses[slot];
+      addresses[child] = addresses[slot];
     }
     memory_map(&s->memory, slot, OBJECT_BUFFERS, draw_unsigned(20), anywhere(),
                true);
@@ -645,9 +517,9 @@ static void live_services(struct stage *s) {
 static void live_collector(struct stage *s) {
   if (s->cycle == 0) {
     start(s, 0, 4000);
-    s->addresses[0].is_sparse = s->addresses[0].is_wandering = true;
+    addresses[0].is_sparse = addresses[0].is_wandering = true;
   } else if (s->cycle % 10 == 3) {
-    addresses_move(&s->addresses[0]);
+    addresses_move(&addresses[0]);
   }
   memory_map(&s->memory, 0, OBJECT_BUFFERS, draw_unsigned(40), anywhere(),
              true);
@@ -659,17 +531,13 @@ static void live_collector(struct stage *s) {
  */
 static void live_without_rights(struct stage *s) {
   live_services(s);
-  s->hides_frames = s->cycle % 400 >= 100 && s->cycle % 400 < 200;
-  s->is_denied = s->cycle % 400 >= 250 && s->cycle % 400 < 300;
+  hides_frames = s->cycle % 400 >= 100 && s->cycle % 400 < 200;
+  is_denied = s->cycle % 400 >= 250 && s->cycle % 400 < 300;
 }
 
-/* Plays a load (stage.h), which is called as the test is. */
+/* Plays a load, which is called as the test is. */
 #define LOAD_TEST(test, ...)                                                   \
-  TEST(test) {                                                                 \
-    static const struct load load = {.name = #test, __VA_ARGS__};              \
-                                                                               \
-    stage_play(&the_stage, &load);                                             \
-  }
+  TEST(test) { play(&(const struct load){.name = #test, __VA_ARGS__}); }
 
 LOAD_TEST(services_come_and_go, .live = live_services, .far = 0.005,
           .far_most = 0.15, .width_most = 0.02)
@@ -746,15 +614,13 @@ static void live_shrinking(struct stage *s) {
 
 /* 1000 pages in all, of eight giants and then of one, which has 500. */
 TEST(former_giants_leave_their_pages_to_others) {
-  static const struct load load = {.live = live_shrinking};
-  struct stage *s = &the_stage;
+  struct stage *s = begin(&(const struct load){.live = live_shrinking});
 
-  stage_begin(s, &load);
   world_keep_state(&s->world);
   for (; s->cycle < 200; s->cycle++)
-    stage_act(s);
+    act(s);
   assert_in_range(most_pages_sampled(s), 450, 550);
-  stage_end(s);
+  world_remove(&s->world);
 }
 
 /* Eight that are sampled, and nothing to read. */
@@ -764,38 +630,34 @@ static void live_unread(struct stage *s) {
 }
 
 TEST(budget_that_is_too_small_for_samples_is_told) {
-  static const struct load load = {.live = live_unread,
-                                   .budget_percent = 0.0002};
-  struct stage *s = &the_stage;
+  struct stage *s = begin(
+      &(const struct load){.live = live_unread, .budget_percent = 0.0002});
 
-  stage_begin(s, &load);
   for (; s->cycle < 20; s->cycle++)
-    stage_act(s);
+    act(s);
   assert_true(world_counts(&s->world)->read_budget_wanted > 0.0002);
   /* As many share the pages and the time of the group. */
-  assert_int_equal(world_find(&s->world, "g")->track->giants, 8);
-  stage_end(s);
+  assert_int_equal(world_find(&s->world, "a")->track->giants, 8);
+  world_remove(&s->world);
 }
 
 /* The same, and then one that is read. */
 static void live_before_small(struct stage *s) {
   live_unread(s);
   if (s->cycle == 1)
-    start(s, OUTSIDERS, 500);
+    start(s, STAGE_OUTSIDERS, 500);
 }
 
 TEST(samples_that_are_always_made_are_not_charged) {
-  static const struct load load = {.live = live_before_small,
-                                   .budget_percent = 0.0002};
-  struct stage *s = &the_stage;
+  struct stage *s = begin(&(const struct load){.live = live_before_small,
+                                               .budget_percent = 0.0002});
 
-  stage_begin(s, &load);
   s->world.settings.rules[0].policy.refresh = REFRESH_ALWAYS;
   world_other(&s->world, "small");
   for (; s->cycle < 2; s->cycle++) {
-    stage_act(s);
+    act(s);
     assert_int_equal(world_counts(&s->world)->sampled, 8);
   }
   world_assert(&s->world, "small", "coverage=100");
-  stage_end(s);
+  world_remove(&s->world);
 }

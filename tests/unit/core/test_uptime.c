@@ -9,242 +9,133 @@
 #include "test.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "draw.h"
-#include "world.h"
+#include "stage.h"
 
 #define CYCLES_DEFAULT 10000
 #define INTERVAL_SECONDS 10
 
 #define MEMBERS 6
 #define WINDOWS 16
-#define WINDOW_KB 4096
-#define PAGE_KB 4
+#define WINDOW_PAGES 256
 
-struct worker {
-  uint32_t pid; /* 0: none */
-  unsigned anon_kb;
-  unsigned windows; /* bit per window of the file that it maps */
-  unsigned more_kb; /* of another file, that another process maps as well */
-};
+/* The file with windows, and another one. */
+enum { OBJECT_WINDOWS, OBJECT_MORE };
 
-struct life {
-  struct world world;
-  struct worker members[MEMBERS];
-  unsigned outsiders[WINDOWS]; /* processes in no group that map it */
-  uint32_t next_pid;
-  uint64_t reads;
-};
+static void change_window(struct stage *s, unsigned slot, unsigned window) {
+  const struct memory_page *first = &s->memory.pages[window * WINDOW_PAGES];
+  uint16_t at = (uint16_t)(window * 65536 / WINDOWS);
 
-static unsigned mappers(const struct life *l, unsigned window) {
-  unsigned n = l->outsiders[window];
-
-  for (int i = 0; i < MEMBERS; i++)
-    n += l->members[i].pid && (l->members[i].windows >> window & 1);
-  return n;
+  if (first->mappers >> slot & 1)
+    memory_unmap(&s->memory, slot, OBJECT_WINDOWS, WINDOW_PAGES, at);
+  else
+    memory_map(&s->memory, slot, OBJECT_WINDOWS, WINDOW_PAGES, at, true);
 }
 
-/* In kB, as the kernel would count it. */
-struct truth {
-  double pss;
-  unsigned uss, file, rss;
-};
+static void change_windows(struct stage *s, unsigned slot, unsigned windows) {
+  for (unsigned i = 0; i < WINDOWS; i++)
+    if (windows >> i & 1)
+      change_window(s, slot, i);
+}
 
-static struct truth truth_of(const struct life *l, const struct worker *m) {
-  struct truth t = {.pss = m->anon_kb + m->more_kb / 2.0,
-                    .uss = m->anon_kb,
-                    .file = m->more_kb};
-
-  for (unsigned w = 0; w < WINDOWS; w++) {
-    unsigned n = mappers(l, w);
-
-    if (!(m->windows >> w & 1))
-      continue;
-    t.pss += (double)WINDOW_KB / n;
-    t.uss += n == 1 ? WINDOW_KB : 0;
-    t.file += WINDOW_KB;
+/* So many processes of no group map a window. */
+static void map_outside(struct stage *s, unsigned window, unsigned n) {
+  for (unsigned slot = STAGE_OUTSIDERS; n > 0; slot++, n--) {
+    memory_start(&s->memory, slot);
+    change_window(s, slot, window);
   }
-  t.rss = m->anon_kb + t.file;
-  return t;
 }
 
-static void put_memory(const struct life *l, const struct worker *m) {
-  struct truth t = truth_of(l, m);
-
-  proctree_print(&l->world.tree, m->pid, "statm", "100000 %u %u 200 0 1000 0\n",
-                 t.rss / PAGE_KB, t.file / PAGE_KB);
-  proctree_print(
-      &l->world.tree, m->pid, "smaps_rollup",
-      "55d0c8f7d000-7ffe1d7f2000 ---p 00000000 00:00 0          [rollup]\n"
-      "Rss: %u kB\nPss: %u kB\nPss_Dirty: %u kB\nPss_Anon: %u kB\n"
-      "Pss_File: %u kB\nPss_Shmem: 0 kB\nShared_Clean: %u kB\n"
-      "Shared_Dirty: 0 kB\nPrivate_Clean: %u kB\nPrivate_Dirty: %u kB\n"
-      "Referenced: %u kB\nAnonymous: %u kB\nSwap: 0 kB\nSwapPss: 0 kB\n"
-      "Locked: 0 kB\n",
-      t.rss, (unsigned)t.pss, m->anon_kb, m->anon_kb,
-      (unsigned)t.pss - m->anon_kb, t.rss - t.uss, t.uss - m->anon_kb,
-      m->anon_kb, t.rss, m->anon_kb);
+static void start(struct stage *s, unsigned slot) {
+  memory_start(&s->memory, slot);
+  memory_grow(&s->memory, slot, 25 + draw_unsigned(1250));
+  change_windows(s, slot, draw_unsigned(1U << WINDOWS));
 }
 
-static void put_all_memory(const struct life *l) {
-  for (int i = 0; i < MEMBERS; i++)
-    if (l->members[i].pid)
-      put_memory(l, &l->members[i]);
+static void change_size(struct stage *s, unsigned slot) {
+  memory_grow(&s->memory, slot, draw_unsigned(500));
+  if (s->views[slot].resident_pages - s->views[slot].shared_pages > 4096)
+    memory_shrink(&s->memory, slot, 3840, 0);
 }
 
-/* One that is free: they go round. */
-static uint32_t take_pid(struct life *l) {
-  bool is_free;
+static void change(struct stage *s) {
+  unsigned slot = draw_unsigned(MEMBERS), what = draw_unsigned(8);
 
-  do {
-    l->next_pid = l->next_pid == 30000 ? 100 : l->next_pid + 1;
-    is_free = true;
-    for (int i = 0; i < MEMBERS; i++)
-      is_free &= l->members[i].pid != l->next_pid;
-  } while (!is_free);
-  return l->next_pid;
+  if (!stage_has(s, slot))
+    start(s, slot);
+  else if (what == 0)
+    memory_exit(&s->memory, slot);
+  else if (what < 4)
+    change_size(s, slot);
+  else
+    change_window(s, slot, draw_unsigned(WINDOWS));
 }
 
-static void start(struct life *l, struct worker *m) {
-  struct fake f;
+static struct stage *begin(uint64_t seed) {
+  static const uint32_t objects[] = {WINDOWS * WINDOW_PAGES, 8, 0, 0};
+  struct stage *s = stage_begin(objects);
 
-  *m = (struct worker){.pid = take_pid(l),
-                       .anon_kb = PAGE_KB * (100 + draw_unsigned(5000)),
-                       .windows = draw_unsigned(1U << WINDOWS)};
-  f = (struct fake){.pid = m->pid,
-                    .ppid = 1,
-                    .comm = "g",
-                    .starttime = 100 + m->pid,
-                    .start_stack = 0x7ff000000000 + m->pid * 0x100000ULL};
-  proctree_put(&l->world.tree, &f);
-}
-
-static void end(struct life *l, struct worker *m) {
-  proctree_end(&l->world.tree, m->pid);
-  *m = (struct worker){.pid = 0};
-}
-
-static void make(struct life *l, uint64_t seed) {
-  *l = (struct life){.next_pid = 100};
   draw_begin(seed);
-  world_make(&l->world);
-  l->world.settings.policy.refresh = REFRESH_ADAPTIVE;
-  world_group(&l->world, "g", "Comm", "g", NULL, NULL);
+  s->rounding = 1024 * MEMBERS; /* of the kernel */
+  world_group(&s->world, "a", "Comm", "a", NULL, NULL);
+  return s;
 }
 
-static void cycle(struct life *l) {
-  assert_int_equal(world_cycle(&l->world, INTERVAL_SECONDS), 0);
-  l->reads += collector_results(l->world.collector)->counts.rollup_reads;
-}
-
-/* The kernel rounds off so much, for each member. */
-#define ROUNDING_KB MEMBERS
-
-/* How often, and by how much of the PSS, it was farther off than it said. */
-struct tally {
-  unsigned long cycles, beyond;
-  double worst;
-};
-
-static void count(const struct life *l, struct tally *t) {
-  double pss = world_value(&l->world, "g", "pss") / 1024;
-  double error = world_value(&l->world, "g", "pss_error") / 1024;
-  double truth = 0, beyond;
-
-  for (int i = 0; i < MEMBERS; i++)
-    if (l->members[i].pid)
-      truth += truth_of(l, &l->members[i]).pss;
-  beyond = (pss > truth ? pss - truth : truth - pss) - error - ROUNDING_KB;
-  t->cycles++;
-  if (beyond <= 0)
-    return;
-  t->beyond++;
-  if (beyond / truth > t->worst)
-    t->worst = beyond / truth;
+static void cycle(struct stage *s) {
+  stage_show(s);
+  stage_run(s, INTERVAL_SECONDS);
+  stage_judge_group(s, 0);
+  s->cycle++;
 }
 
 /* In each `share` cycles a single value may be farther off, by so much of its
  * PSS. */
-static void expect(const struct life *l, const struct tally *t,
-                   unsigned long share, double most) {
-  printf("%lu cycles, %lu of them beyond the error, by %.2f %% at most; %.2f "
-         "readings in each\n",
-         t->cycles, t->beyond, 100 * t->worst,
-         (double)l->reads / (double)t->cycles);
-  assert_in_range(t->beyond, 0, t->cycles / share);
-  assert_true(t->worst <= most);
+static void end(struct stage *s, unsigned long share, double most) {
+  const struct tally *t = &s->tally;
+
+  printf("%lu cycles, %lu of them beyond the error, by %.2f %% at most; it is "
+         "%.2f %%; %.2f readings in each\n",
+         t->n, t->beyond, 100 * t->beyond_worst,
+         100 * t->pss_width / (double)t->n, (double)t->reads / (double)t->n);
+  assert_in_range(t->beyond, 0, t->n / share);
+  assert_true(t->beyond_worst <= most);
+  world_remove(&s->world);
 }
 
-static void change_window(struct worker *m) {
-  m->windows ^= 1U << draw_unsigned(WINDOWS);
-}
+static void live(struct stage *s, unsigned changes_most) {
+  unsigned long n = stage_cycles("UPTIME_CYCLES", CYCLES_DEFAULT);
 
-static void change_size(struct worker *m) {
-  m->anon_kb += PAGE_KB * draw_unsigned(2000);
-  if (m->anon_kb > 65536)
-    m->anon_kb = 4096;
-}
-
-static void change(struct life *l) {
-  struct worker *m = &l->members[draw_unsigned(MEMBERS)];
-  uint32_t what = draw_unsigned(8);
-
-  if (!m->pid)
-    start(l, m);
-  else if (what == 0 && m != l->members) /* an empty tree is no proc tree */
-    end(l, m);
-  else if (what < 4)
-    change_size(m);
-  else
-    change_window(m);
-}
-
-static unsigned long cycles(void) {
-  const char *n = getenv("UPTIME_CYCLES");
-
-  return n ? strtoul(n, NULL, 10) : CYCLES_DEFAULT;
-}
-
-static void live(struct life *l, uint32_t changes_most, struct tally *t) {
-  for (int i = 0; i < MEMBERS; i++)
-    start(l, &l->members[i]);
-  for (unsigned long i = 0; i < cycles(); i++) {
-    for (uint32_t n = draw_unsigned(changes_most + 1); n > 0; n--)
-      change(l);
-    put_all_memory(l);
-    cycle(l);
-    count(l, t);
+  for (unsigned slot = 0; slot < MEMBERS; slot++)
+    start(s, slot);
+  while (s->cycle < n) {
+    for (unsigned i = draw_unsigned(changes_most + 1); i > 0; i--)
+      change(s);
+    cycle(s);
   }
 }
 
-/* --- tests -----------------------------------------------------------------
- */
-
+/* With the default budget, which suffices to read each of them each time. */
 TEST(a_quiet_month_is_within_the_error) {
-  struct tally tally = {.cycles = 0};
-  struct life l;
+  struct stage *s = begin(20261121);
 
-  make(&l, 20261121);
-  for (int w = 0; w < WINDOWS; w++)
-    l.outsiders[w] = 2;
-  live(&l, 1, &tally);
-  expect(&l, &tally, 10001, 0.005);
-  world_remove(&l.world);
+  for (unsigned i = 0; i < WINDOWS; i++)
+    map_outside(s, i, 2);
+  live(s, 1);
+  end(s, 10001, 0.005);
 }
 
 /* Some windows are of nobody else, and several processes change between two
- * looks: statm does not show all that this does to the others. */
+ * looks: statm does not show all that this does to the others, and there is
+ * time to read one of them, which those with a deadline may exceed. */
 TEST(a_busy_month_is_within_the_error) {
-  struct tally tally = {.cycles = 0};
-  struct life l;
+  struct stage *s = begin(20261121);
 
-  make(&l, 20261121);
-  for (int w = 0; w < WINDOWS; w++)
-    l.outsiders[w] = draw_unsigned(3);
-  live(&l, 2, &tally);
-  expect(&l, &tally, 100, 0.05);
-  world_remove(&l.world);
+  world_budget_for_one(&s->world);
+  for (unsigned i = 0; i < WINDOWS; i++)
+    map_outside(s, i, draw_unsigned(3));
+  live(s, 2);
+  end(s, 100, 0.05);
 }
 
 /* One process maps and unmaps a window that another has, hour after hour, and
@@ -253,26 +144,26 @@ TEST(windows_that_come_and_go_leave_nothing_behind) {
   static const unsigned outsiders[] = {0, 1, 4};
 
   for (size_t i = 0; i < LENGTH(outsiders); i++) {
-    struct tally tally = {.cycles = 0};
-    struct life l;
+    struct stage *s = begin(7 + i);
 
-    make(&l, 7 + i);
-    for (int w = 0; w < WINDOWS; w++)
-      l.outsiders[w] = outsiders[i];
-    start(&l, &l.members[0]);
-    start(&l, &l.members[1]);
-    l.members[0].anon_kb = 8192;
-    l.members[0].windows = 1;
+    world_budget_for_one(&s->world);
+    for (unsigned window = 0; window < WINDOWS; window++)
+      map_outside(s, window, outsiders[i]);
+    memory_start(&s->memory, STAGE_OUTSIDERS);
+    memory_map(&s->memory, STAGE_OUTSIDERS, OBJECT_MORE, 8, 0, true);
+    memory_start(&s->memory, 0);
+    memory_grow(&s->memory, 0, 2048);
+    change_window(s, 0, 0);
+    start(s, 1);
     for (int n = 0; n < 3000; n++) {
-      if (n % 100 < 80)
-        l.members[0].windows ^= 0xfff0;
-      else
-        l.members[0].more_kb = PAGE_KB * draw_unsigned(5);
-      put_all_memory(&l);
-      cycle(&l);
-      count(&l, &tally);
+      if (n % 100 < 80) {
+        change_windows(s, 0, 0xfff0);
+      } else {
+        memory_unmap(&s->memory, 0, OBJECT_MORE, 8, 0);
+        memory_map(&s->memory, 0, OBJECT_MORE, draw_unsigned(5), 0, true);
+      }
+      cycle(s);
     }
-    expect(&l, &tally, 3001, 0.001);
-    world_remove(&l.world);
+    end(s, 3001, 0.001);
   }
 }
