@@ -47,24 +47,11 @@ static void empty_swap(const struct change *c, struct rollup *u) {
 }
 
 /* Each pays so many times as much. A count of 0 is unknown. */
-static double sharers_factor(uint32_t before, uint32_t now) {
-  return before == 0 || now == 0 || !RULE(relatives_factor)
-             ? 1
-             : (double)before / (double)now;
-}
-
 static double relatives_factor(const struct baseline *b,
                                const struct change *c) {
-  return sharers_factor(b->relatives, c->relatives);
-}
-
-/* fork() copies no page table of files. So a child that is in no list, and has
- * just been forked, maps none of them. */
-static double file_factor(const struct baseline *b, const struct change *c) {
-  uint32_t known = b->relatives - (RULE(file_factor) ? c->strangers : 0);
-  uint32_t before = (uint32_t)min(b->relatives, c->relatives);
-
-  return sharers_factor(before > known ? before : known, c->relatives);
+  return b->relatives == 0 || c->relatives == 0 || !RULE(relatives_factor)
+             ? 1
+             : (double)b->relatives / (double)c->relatives;
 }
 
 /* The last of a fork family shares with nobody. */
@@ -99,9 +86,9 @@ static void scale_shared_part(const struct baseline *b, const struct change *c,
   /* Not all of them had shared every page. */
   cap(u, ROLLUP_PSS_ANON, u->bytes[ROLLUP_ANONYMOUS]);
   scale_above(u, ROLLUP_PSS_FILE, own.file,
-              c->is_of_shmem ? file_factor(b, c) : c->shared_cost);
+              c->is_of_shmem ? factor : c->shared_cost);
   scale_above(u, ROLLUP_PSS_SHMEM, own.shmem,
-              c->is_of_shmem ? c->shared_cost : file_factor(b, c));
+              c->is_of_shmem ? c->shared_cost : factor);
   u->bytes[ROLLUP_PSS] = u->bytes[ROLLUP_PSS_ANON] + u->bytes[ROLLUP_PSS_FILE] +
                          u->bytes[ROLLUP_PSS_SHMEM];
   if (is_last(b, c))

@@ -25,7 +25,6 @@ struct change {
   uint64_t broken;              /* out of copy on write, by its own faults */
   uint64_t broken_by_relatives; /* what that adds to its share of the rest */
   uint32_t relatives;
-  uint32_t strangers;     /* that were counted as relatives at the baseline */
   double relatives_moved; /* the part of them that came or went, at most */
   /* The cost of a page of shmem or of files by its cost then, and the part
    * of these pages that moved meanwhile. */

@@ -330,7 +330,6 @@ static void restart(const struct cycle *cycle, struct track *t,
   t->family_changes = family_changes(t);
   t->broken_bytes = t->told_bytes = t->relatives_moved = 0;
   t->strangers = STRANGERS_NONE;
-  t->strangers_counted = 0;
   t->since = SHARING_JUST_READ;
 }
 
@@ -401,12 +400,10 @@ static void doubt_strangers(struct track *t, const struct rollup *found,
   uint32_t seen = strangers_seen(found, known);
 
   t->unsure_bytes += (float)strangers_part(found, known, seen);
-  if (!had_baseline) {
+  if (!had_baseline)
     t->baseline.relatives = 0;
-  } else if (known + seen <= UINT16_MAX) {
+  else if (known + seen <= UINT16_MAX)
     t->baseline.relatives = (uint16_t)(known + seen);
-    t->strangers_counted = (uint8_t)seen;
-  }
 }
 
 /* Takes what was measured for the new baseline. */

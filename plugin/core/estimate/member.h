@@ -1,7 +1,8 @@
 /*
  * The state of a process that lasts from cycle to cycle, and a member of a
- * group as the measurer sees it. struct process points to it; only estimate/,
- * sample/, schedule/ and measure/ look inside.
+ * group as the measurer sees it; and the state of a group. struct process and
+ * struct group point to these; only estimate/, sample/, schedule/ and measure/
+ * look inside.
  */
 #ifndef SMAPS_MEMBER_H
 #define SMAPS_MEMBER_H
@@ -10,6 +11,8 @@
 #include "estimate/estimator.h"
 #include "proc/status.h"
 #include "process/process.h"
+#include "report/growth.h"
+#include "report/usage.h"
 
 /*
  * The page tables of a process: VmPTE of status, as it was when that was last
@@ -51,6 +54,27 @@ struct member {
   uint32_t program;          /* what it ran when the rest was learnt */
   uint32_t denied_until_s;   /* its rollup is not tried before */
   uint64_t wanted_ns;        /* since when a first rollup is wanted, or 0 */
+};
+
+struct group_track {
+  struct sharing sharing; /* of members, and of families by their founders */
+  /* The sum of the expected errors, which goes down as members are chosen to be
+   * read; and the error below which nothing has to be read, by the Pss of the
+   * cycle before. */
+  struct doubt_sum error;
+  uint64_t tolerated_bytes;
+  /* CPU time that samples for that error may still take in this cycle; below 0:
+   * owed. */
+  int64_t sampling_ns;
+  /* Sums over the members with a reading; guesses are scaled from these. Only
+   * in cycles with guesses. */
+  struct usage measured;
+  bool was_read; /* a member, in any cycle */
+  /* Members that are sampled, in this cycle and in the one before. */
+  uint32_t giants, giants_before;
+  /* Of the members in this cycle, in ticks; see report/growth.h. */
+  uint64_t oldest_start, newest_start;
+  struct growth growth;
 };
 
 /* Makes the state of a process if need be, and clears it after an exec: nothing

@@ -210,17 +210,15 @@ static void count(const struct cycle *cycle, const struct process_table *t,
       (float)(anonymous_bytes(cycle, child) - own_bytes(cycle, child)) / 1024;
 }
 
-/* last: the inheritance of the newborn before. Siblings mostly follow each
- * other. */
 static void settle(const struct cycle *cycle, const struct process_table *t,
-                   const struct process *p, struct inheritance *last) {
+                   const struct process *p) {
   const struct track *lender = find_lender(t, p);
+  struct inheritance i;
 
   if (!lender || !lender->newborns)
     return;
-  if (last->parent != lender)
-    *last = inheritance_of(cycle, lender);
-  give(cycle, last, &p->member->track);
+  i = inheritance_of(cycle, lender);
+  give(cycle, &i, &p->member->track);
 }
 
 static void settle_lender(const struct cycle *cycle, struct track *t) {
@@ -233,8 +231,6 @@ static void settle_lender(const struct cycle *cycle, struct track *t) {
 
 void newborn_estimate_all(const struct cycle *cycle,
                           const struct process_table *t) {
-  struct inheritance last = {.parent = NULL};
-
   if (!RULE(newborns))
     return;
 
@@ -243,7 +239,7 @@ void newborn_estimate_all(const struct cycle *cycle,
       count(cycle, t, t->processes[i]);
   for (size_t i = 0; i < t->n; i++)
     if (is_newborn(t->processes[i]))
-      settle(cycle, t, t->processes[i], &last);
+      settle(cycle, t, t->processes[i]);
   for (size_t i = 0; i < t->n; i++)
     if (t->processes[i]->member)
       settle_lender(cycle, &t->processes[i]->member->track);

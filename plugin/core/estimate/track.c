@@ -54,7 +54,6 @@ int fork_family_join(struct track *t, struct track *parent) {
    */
   if (track_has_baseline(t))
     t->baseline.relatives = fork_family_size(t);
-  t->strangers_counted = 0;
   t->is_child = t->is_newborn = parent->has_newborn = true;
   return 0;
 }
@@ -154,7 +153,6 @@ struct change track_change(const struct cycle *cycle, const struct track *t) {
                      .broken = amount_from((double)t->broken_bytes),
                      .broken_by_relatives = broken_by_relatives(t),
                      .relatives = fork_family_size(t),
-                     .strangers = t->strangers_counted,
                      .relatives_moved = relatives_moved(t),
                      .is_of_shmem = baseline_is_of_shmem(b),
                      .shared_cost = (double)t->since.cost,

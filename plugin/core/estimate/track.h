@@ -67,14 +67,13 @@ struct track {
   float told_returned;        /* of what it got back from swap since then */
   float told_bytes;           /* that it left to its relatives since then */
   float unsure_bytes;         /* for strangers at the baseline */
-  float derived_bytes; /* how far off a derived baseline can be (newborn.h) */
-  float lent_kb;       /* to newborns of this cycle, all together */
-  uint16_t newborns;   /* their number */
-  uint8_t strangers_counted;    /* of the relatives at the baseline */
-  bool is_newborn : 1;          /* forked since the last cycle */
-  bool has_newborn : 1;         /* is the parent of such */
-  bool is_heir : 1;             /* its baseline was derived from its parent's */
-  bool is_child : 1;            /* in the set of its family alone */
+  float derived_bytes;  /* how far off a derived baseline can be (newborn.h) */
+  float lent_kb;        /* to newborns of this cycle, all together */
+  uint16_t newborns;    /* their number */
+  bool is_newborn : 1;  /* forked since the last cycle */
+  bool has_newborn : 1; /* is the parent of such */
+  bool is_heir : 1;     /* its baseline was derived from its parent's */
+  bool is_child : 1;    /* in the set of its family alone */
   bool is_family_decided : 1;   /* for the program that it runs */
   bool was_swap_used : 1;       /* on the host, at the baseline */
   bool is_sampled : 1;          /* the baseline is no rollup, see sampling */

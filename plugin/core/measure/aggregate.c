@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "estimate/group_track.h"
 #include "estimate/member.h"
 #include "proc/arith.h"
 #include "read/quarantine.h"

@@ -7,7 +7,7 @@
 #include "diag.h"
 #include "estimate/address_space.h"
 #include "estimate/estimator.h"
-#include "estimate/group_track.h"
+#include "estimate/member.h"
 #include "estimate/newborn.h"
 #include "proc/arith.h"
 #include "proc/cheap_files.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "estimate/estimator.h"
-#include "estimate/group_track.h"
+#include "estimate/member.h"
 #include "match/group.h"
 #include "proc/arith.h"
 #include "sample/page_layout.h"

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "estimate/group_track.h"
+#include "estimate/member.h"
 #include "match/group.h"
 #include "proc/arith.h"
 #include "proc/rule.h"

@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "estimate/group_track.h"
+#include "estimate/member.h"
 
 #include "draw.h"
 #include "fake_pages.h"

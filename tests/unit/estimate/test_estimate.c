@@ -62,25 +62,6 @@ TEST(relatives_that_did_not_share_everything_leave_no_more_than_there_is) {
   assert_int_equal(u.bytes[ROLLUP_PSS_FILE], 4 * MIB);
 }
 
-/* A stranger maps no files; but those that have come may be strangers. */
-TEST(strangers_that_were_counted_are_not_counted_again) {
-  static const struct {
-    uint32_t relatives, kib;
-  } rows[] = {{1, 8192}, {2, 4096}, {3, 4096}, {4, 3072}};
-
-  for (size_t i = 0; i < LENGTH(rows); i++) {
-    struct baseline b = sharing(2, 3);
-    struct change c = last_of_all();
-    struct rollup u;
-
-    c.is_of_shmem = true;
-    c.strangers = 1;
-    c.relatives = rows[i].relatives;
-    estimate_rollup(&b, &c, &u);
-    assert_int_equal(u.bytes[ROLLUP_PSS_FILE] / 1024, rows[i].kib);
-  }
-}
-
 /* The set knows the cost of one kind of pages; that of the other goes by the
  * number of relatives, which may not map them. */
 TEST(pages_of_the_other_kind_are_in_doubt_with_the_relatives) {

@@ -147,10 +147,8 @@ TEST(strangers_are_counted_until_the_next_reading) {
   sharing_init(&f.set, 0);
   read_at(&f, 1, sharing(100, 0, 1, 0));
   read_at(&f, 2, sharing(0, 100, 3, 0));
-  assert_int_equal(f.track.strangers_counted, 2);
   assert_int_equal(f.track.baseline.relatives, 3);
   read_at(&f, 3, sharing(0, 100, 3, 0));
-  assert_int_equal(f.track.strangers_counted, 0);
   assert_int_equal(f.track.baseline.relatives, 1);
 }
 
@@ -180,46 +178,14 @@ TEST(strangers_are_new_while_pages_of_others_are_merged) {
   assert_int_equal(f.track.strangers, STRANGERS_NEW);
 }
 
-static void meet_stranger(struct fixture *f, unsigned files_mib,
-                          unsigned shmem_mib) {
-  struct rollup r = sharing(100, 0, 1, files_mib);
-  uint64_t shmem = shmem_mib * MIB;
-
-  sharing_init(&f->set, 0);
-  for (uint64_t i = 0; i < 2; i++) {
-    r.bytes[ROLLUP_PSS] += shmem;
-    r.bytes[ROLLUP_PSS_SHMEM] = shmem;
-    r.bytes[ROLLUP_RSS] += 4 * shmem + files_mib * MIB;
-    r.bytes[ROLLUP_PRIVATE_DIRTY] -= files_mib * MIB;
-    r.bytes[ROLLUP_SHARED_CLEAN] = 4 * shmem + 2 * files_mib * MIB;
-    read_at(f, 1 + i, r);
-    r = sharing(0, 100, 2, files_mib);
-  }
-  assert_int_equal(f->track.strangers, STRANGERS_NEW);
-}
-
-/* fork() has copied no page table of files for them: others share these. */
-TEST(strangers_leave_what_files_and_shmem_cost) {
-  struct fixture f = {.e = {.page_size = 4096}};
-  struct estimate p;
-
-  meet_stranger(&f, 10, 20);
-  estimator_predict(&f.e, &f.track, &p);
-  assert_int_equal(p.rollup.bytes[ROLLUP_PSS_ANON], 100 * MIB);
-  assert_int_equal(p.rollup.bytes[ROLLUP_PSS_FILE], 10 * MIB);
-  assert_int_equal(p.rollup.bytes[ROLLUP_PSS_SHMEM], 20 * MIB);
-  meet_stranger(&f, 20, 10);
-  estimator_predict(&f.e, &f.track, &p);
-  assert_int_equal(p.rollup.bytes[ROLLUP_PSS_FILE], 20 * MIB);
-  assert_int_equal(p.rollup.bytes[ROLLUP_PSS_SHMEM], 10 * MIB);
-}
-
 /* Lessons were of other changes. */
 TEST(strangers_may_have_all_that_is_taken_for_private) {
   struct fixture f = {.e = {.page_size = 4096}};
   struct estimate p;
 
-  meet_stranger(&f, 0, 0);
+  sharing_init(&f.set, 0);
+  read_at(&f, 1, sharing(100, 0, 1, 0));
+  read_at(&f, 2, sharing(0, 100, 2, 0));
   f.set.audit.uss = (struct rate){.exposed = 1, .known = 1};
   estimator_predict(&f.e, &f.track, &p);
   assert_int_equal(rollup_uss(&p.rollup), 100 * MIB);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "estimate/estimator.h"
-#include "estimate/group_track.h"
 #include "estimate/member.h"
 #include "measure/aggregate.h"
 #include <smaps/kernel.h>

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "estimate/group_track.h"
+#include "estimate/member.h"
 #include "measure/aggregate.h"
 #include "world.h"
 

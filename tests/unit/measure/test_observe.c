@@ -5,7 +5,6 @@
 
 #include "config/policy.h"
 #include "estimate/estimator.h"
-#include "estimate/group_track.h"
 #include "estimate/member.h"
 #include "match/group.h"
 #include "measure/measure.h"

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 
-#include "estimate/group_track.h"
+#include "estimate/member.h"
 #include "measure/measure.h"
 
 #include "few_threads.h"

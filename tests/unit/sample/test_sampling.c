@@ -2,7 +2,6 @@
  * next. */
 #include "test.h"
 
-#include "estimate/group_track.h"
 #include "estimate/member.h"
 #include "match/group.h"
 #include "sample/sampling.h"

@@ -2,7 +2,7 @@
  * is read, how long each waits, and what is spent in any minute. */
 #include "test.h"
 
-#include "estimate/group_track.h"
+#include "estimate/member.h"
 #include "match/group.h"
 #include "proc/duration.h"
 #include "schedule/schedule.h"
@@ -26,7 +26,7 @@ struct load {
   bool has_giant;        /* that costs half a minute of the budget */
 };
 
-struct member {
+struct worker {
   uint64_t error_bytes, growth_bytes; /* growth: in each interval */
   uint64_t read_ns, wanted_ns;        /* read_ns 0: never */
   uint64_t max_age_ns;
@@ -35,7 +35,7 @@ struct member {
 
 struct run {
   const struct load *load;
-  struct member members[PROCESSES];
+  struct worker members[PROCESSES];
   struct group_track tracks[2];
   struct group groups[2], *group_list[2];
   struct read_budget budget;
@@ -54,8 +54,8 @@ static uint32_t draw_cost(void) {
   return (uint32_t)(3000 + draw(27000)) * decades[draw(4)];
 }
 
-static void replace(struct run *r, struct member *m) {
-  *m = (struct member){.wanted_ns = r->now_ns,
+static void replace(struct run *r, struct worker *m) {
+  *m = (struct worker){.wanted_ns = r->now_ns,
                        .max_age_ns = m->max_age_ns,
                        .cost_ns = m->cost_ns,
                        .error_bytes = draw(64 * MIB)};
@@ -71,7 +71,7 @@ static void begin(struct run *r, const struct load *load) {
     r->group_list[i] = &r->groups[i];
   }
   for (size_t i = 0; i < PROCESSES; i++) {
-    struct member *m = &r->members[i];
+    struct worker *m = &r->members[i];
 
     m->cost_ns = draw_cost();
     m->max_age_ns = load->max_age_s[i % 2] * NS_PER_S;
@@ -79,7 +79,7 @@ static void begin(struct run *r, const struct load *load) {
     r->needed += (double)m->cost_ns / (double)m->max_age_ns;
   }
   if (load->has_giant) {
-    struct member *m = &r->members[0];
+    struct worker *m = &r->members[0];
     double others = r->needed - (double)m->cost_ns / (double)m->max_age_ns;
     double share = others / load->scarcity;
 
@@ -92,7 +92,7 @@ static void begin(struct run *r, const struct load *load) {
       r->largest_ns = r->members[i].cost_ns;
 }
 
-static uint64_t since_ns(const struct member *m) {
+static uint64_t since_ns(const struct worker *m) {
   return m->read_ns ? m->read_ns : m->wanted_ns;
 }
 
@@ -100,7 +100,7 @@ static uint64_t since_ns(const struct member *m) {
 static void live(struct run *r) {
   r->now_ns += r->interval_ns;
   for (size_t i = 0; i < PROCESSES; i++) {
-    struct member *m = &r->members[i];
+    struct worker *m = &r->members[i];
 
     if (draw(1000) < r->load->replaced)
       replace(r, m);
@@ -112,7 +112,7 @@ static void live(struct run *r) {
 
 static void note_waiting(struct run *r) {
   for (size_t i = 0; i < PROCESSES; i++) {
-    const struct member *m = &r->members[i];
+    const struct worker *m = &r->members[i];
     uint64_t waits_ns = r->now_ns - since_ns(m);
 
     if (waits_ns > 2 * m->max_age_ns &&
@@ -127,7 +127,7 @@ static size_t gather(struct run *r, struct candidate *c) {
   for (size_t i = 0; i < 2; i++)
     r->tracks[i] = (struct group_track){.tolerated_bytes = 20 * MIB};
   for (size_t i = 0; i < PROCESSES; i++) {
-    struct member *m = &r->members[i];
+    struct worker *m = &r->members[i];
     bool is_due = !m->read_ns || r->now_ns - m->read_ns >= m->max_age_ns;
 
     if (!is_due && m->error_bytes == 0)
@@ -154,7 +154,7 @@ static uint64_t run_cycle(struct run *r) {
   uint64_t spent_ns = 0;
 
   for (size_t i = 0; i < s.chosen; i++) {
-    struct member *m = c[i].process;
+    struct worker *m = c[i].process;
 
     r->on_doubt_ns += m->error_bytes > 0 ? m->cost_ns : 0;
     m->read_ns = r->now_ns;

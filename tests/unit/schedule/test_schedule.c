@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "estimate/group_track.h"
+#include "estimate/member.h"
 #include "match/group.h"
 #include "sample/sampling.h"
 #include "schedule/schedule.h"
