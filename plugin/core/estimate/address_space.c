@@ -57,25 +57,23 @@ static struct process *find_decided_relative(const struct process_table *t,
   return relative;
 }
 
-int address_space_update_family(const struct process_table *t,
-                                struct process *p) {
+/* Both have been prepared. Without memory for a family it stands alone. */
+static void update_family(const struct process_table *t, struct process *p) {
   struct process *relative;
 
   if (is_decided(p))
-    return 0;
+    return;
   fork_family_leave(&p->member->track);
   if (!p->is_linked)
-    return 0;
+    return;
   p->member->track.is_family_decided = true;
   relative = find_decided_relative(t, p);
   if (!relative)
-    return 0;
+    return;
   if (!is_decided(relative))
     fork_family_leave(&relative->member->track);
-  if (fork_family_join(&p->member->track, &relative->member->track) == 0)
-    return 0;
-  p->member->track.is_family_decided = false;
-  return -ENOMEM;
+  if (fork_family_join(&p->member->track, &relative->member->track) < 0)
+    p->member->track.is_family_decided = false;
 }
 
 /* A child needs its parent and the parent's track. A parent with a higher pid
@@ -90,7 +88,7 @@ void address_space_relate(struct process_table *t, struct diag *diags) {
     if (p->state == PROCESS_GONE && p->member)
       fork_family_leave(&p->member->track);
     if (p->state == PROCESS_ALIVE)
-      address_space_update_family(t, p); /* without memory it stands alone */
+      update_family(t, p);
   }
 }
 

@@ -9,18 +9,10 @@
 #include "read/reader.h"
 
 /* Links newcomers to their parents and brings the fork families up to date,
- * once every process is identified. A process for which there is no memory
- * becomes PROCESS_UNKNOWN. */
+ * once every process is identified: a process leaves when its program has
+ * changed, and joins its parent's family when it still runs the parent's. A
+ * process for which there is no memory becomes PROCESS_UNKNOWN. */
 void address_space_relate(struct process_table *t, struct diag *diags);
-
-/*
- * Brings the family of a process up to date, once it is linked to its parent:
- * it leaves when its program has changed, and joins its parent's family when it
- * still runs the parent's. Both have been prepared. Returns 0 or -ENOMEM, and
- * then stands alone.
- */
-int address_space_update_family(const struct process_table *t,
-                                struct process *p);
 
 /* Finds the members of groups that run in the memory of their parent, if that
  * is a member: p->is_in_parents_mm. Where that cannot be asked it stays as it

@@ -38,15 +38,6 @@ static void learn(struct audit *a, const struct exposure *x, unsigned cycles,
                 &(struct audit_lesson){.pss_off = off, .uss_off = uss_off});
 }
 
-TEST(before_the_first_reading_all_can_be_wrong) {
-  struct audit a = {.cycle_ns = 0};
-  struct exposure x = exposed(CAUSE_COPIES, 1000);
-
-  assert_true(pss(&a, &x, AUDIT_PUBLISHED) >= 1000);
-  assert_true(pss(&a, &x, AUDIT_EXPECTED) < pss(&a, &x, AUDIT_CHOSEN));
-  assert_true(pss(&a, &x, AUDIT_CHOSEN) < pss(&a, &x, AUDIT_PUBLISHED));
-}
-
 TEST(an_error_is_what_readings_have_shown) {
   static const double parts[] = {0.5, 0.05, 0.25};
   struct audit a = {.cycle_ns = 0};
@@ -93,17 +84,6 @@ TEST(a_sure_error_is_neither_learnt_nor_multiplied) {
     assert_int_equal((int)pss(&a, &x, (enum audit_level)level), 1000);
 }
 
-/* It explains an error that others would be taken to have made. */
-TEST(a_sure_error_is_no_lesson_of_others) {
-  struct audit a = {.cycle_ns = 0};
-  struct exposure x = exposed(CAUSE_FILES, 1000);
-
-  x.bytes[CAUSE_READING] = 400;
-  learn(&a, &x, 100, 400, 0);
-  x.bytes[CAUSE_READING] = 0;
-  assert_true(pss(&a, &x, AUDIT_EXPECTED) < 30);
-}
-
 TEST(an_error_is_divided_between_its_causes) {
   struct audit a = {.cycle_ns = 0};
   struct exposure files = exposed(CAUSE_FILES, 1000);
@@ -129,22 +109,6 @@ TEST(noise_is_no_error_of_the_estimate) {
                 &(struct audit_lesson){.pss_off = i % 2 ? 5000 : -5000,
                                        .pss_noise = 5000});
   assert_true(pss(&a, &x, AUDIT_EXPECTED) < 2500);
-}
-
-/* One cause alone has made all of an error, whatever was expected of it before:
- * so the lesson is the square of the error, by how little it weighs. */
-TEST(a_lesson_goes_by_what_its_own_cycle_expects) {
-  struct audit a = {.cycle_ns = 0};
-  struct exposure x = exposed(CAUSE_FILES, 1000);
-
-  for (unsigned cycle = 1; cycle < 200; cycle++) {
-    double off = cycle % 7 ? 0 : 1000;
-    const struct rate *r = &a.rates[CAUSE_FILES];
-
-    audit_learn(&a, cycle * SECOND, &x, &(struct audit_lesson){.pss_off = off});
-    assert_true(fabs(r->cycle_off - off * off) < 1);
-    assert_true(fabs(r->cycle_exposed - 1000 * 1000) < 1);
-  }
 }
 
 /* Members that are off alike are so together, and others are not. */
@@ -198,19 +162,4 @@ TEST(parts_by_cause_add_up_to_the_error) {
   assert_true(fabs(sum / doubt_bytes(e.pss) - 1) < 1e-9);
   assert_true(e.pss_parts[CAUSE_KSM] == 2 * all.bytes[CAUSE_KSM]);
   assert_true(e.pss_parts[CAUSE_STATM] == all.bytes[CAUSE_STATM]);
-}
-
-/* As their squares do. */
-TEST(parts_of_causes_grow_as_their_exposures) {
-  struct audit a = {.cycle_ns = 0};
-  struct exposure x = {.bytes = {[CAUSE_FORK] = 3e6, [CAUSE_LENT] = 1e6}};
-  struct audit_errors e;
-
-  audit_errors(&a, &x, AUDIT_PUBLISHED, &e);
-  assert_true(fabs(e.pss_parts[CAUSE_FORK] / e.pss_parts[CAUSE_LENT] - 9) <
-              1e-9);
-  assert_true(e.pss_parts[CAUSE_FILES] == 0);
-  x = (struct exposure){.bytes = {0}};
-  audit_errors(&a, &x, AUDIT_PUBLISHED, &e);
-  assert_true(e.pss_parts[CAUSE_FORK] == 0 && doubt_bytes(e.pss) == 0);
 }

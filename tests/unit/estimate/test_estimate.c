@@ -24,32 +24,9 @@ static struct baseline sharing(uint64_t sharers, uint16_t relatives) {
   return b;
 }
 
-/* All that was shared is its own by then, however it came to be. */
-static void assert_last(const struct baseline *b, const struct change *c) {
-  struct rollup u;
-
-  estimate_rollup(b, c, &u);
-  assert_int_equal(u.bytes[ROLLUP_PSS_ANON], 10 * MIB);
-  assert_int_equal(u.bytes[ROLLUP_PSS_FILE], 4 * MIB);
-  assert_int_equal(u.bytes[ROLLUP_PSS], 14 * MIB);
-  assert_int_equal(rollup_uss(&u), 10 * MIB);
-}
-
 static struct change last_of_all(void) {
   return (struct change){
       .page_size = 4096, .seconds = 1, .relatives = 1, .shared_cost = 1};
-}
-
-TEST(copies_are_no_more_than_was_shared_once_relatives_have_ended) {
-  struct baseline b = sharing(2, 2);
-  struct change c = last_of_all();
-
-  assert_last(&b, &c);
-  c.broken = MIB;
-  assert_last(&b, &c);
-  c.broken = 0;
-  c.broken_by_relatives = MIB / 2;
-  assert_last(&b, &c);
 }
 
 TEST(relatives_that_did_not_share_everything_leave_no_more_than_there_is) {

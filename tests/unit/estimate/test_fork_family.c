@@ -43,19 +43,7 @@ static uint32_t size_of(const struct world *w, uint32_t pid) {
   return fork_family_size(&w->p[pid].member->track);
 }
 
-static void refresh(struct world *w) {
-  for (size_t i = 0; i < w->t.n; i++)
-    if (w->t.processes[i]->state == PROCESS_ALIVE)
-      assert_int_equal(member_refresh(w->t.processes[i]), 0);
-}
-
-static void update(struct world *w) {
-  refresh(w);
-  for (size_t i = 0; i < w->t.n; i++)
-    if (w->t.processes[i]->state == PROCESS_ALIVE)
-      assert_int_equal(address_space_update_family(&w->t, w->t.processes[i]),
-                       0);
-}
+static void update(struct world *w) { address_space_relate(&w->t, NULL); }
 
 static void exec(struct process *p) {
   p->image++;
@@ -163,72 +151,6 @@ TEST(a_process_that_leaves_takes_no_pages_along) {
   end(&w);
 }
 
-/* The same program again by exec has another stack; where that is hidden, the
- * size of the text tells. */
-TEST(a_child_of_another_program_does_not_join) {
-  struct world w;
-
-  begin(&w, 3);
-  set_parent(&w, 2, 1);
-  set_parent(&w, 3, 1);
-  w.p[2].start_stack += 0x1000;
-  w.p[3].statm.text_pages++;
-  update(&w);
-  for (uint32_t pid = 1; pid <= 3; pid++)
-    assert_null(family_of(&w, pid));
-  end(&w);
-}
-
-TEST(a_new_family_has_learnt_nothing) {
-  const struct fork_family *f;
-  struct world w;
-
-  begin(&w, 2);
-  set_parent(&w, 2, 1);
-  update(&w);
-  f = family_of(&w, 1);
-  assert_true(f && f->cow_broken == 0 && f->cow_breaks == 1);
-  end(&w);
-}
-
-TEST(a_child_of_one_that_has_execed_joins_the_new_program) {
-  struct world w;
-
-  begin(&w, 3);
-  set_parent(&w, 2, 1);
-  w.t.n = 2;
-  update(&w);
-  exec(&w.p[1]);
-  w.p[3].start_stack = w.p[1].start_stack;
-  w.p[3].image = w.p[1].image;
-  set_parent(&w, 3, 1);
-  w.t.n = 3;
-  update(&w);
-  assert_ptr_equal(family_of(&w, 3), family_of(&w, 1));
-  assert_int_equal(size_of(&w, 1), 2);
-  assert_int_equal(size_of(&w, 2), 1);
-  end(&w);
-}
-
-/* AddressSanitizer sees whether that is so. */
-TEST(the_last_member_takes_the_family_away) {
-  struct world w;
-
-  begin(&w, 3);
-  set_parent(&w, 2, 1);
-  set_parent(&w, 3, 2);
-  update(&w);
-  fork_family_leave(&w.p[1].member->track);
-  assert_int_equal(size_of(&w, 1), 1);
-  assert_int_equal(size_of(&w, 3), 2);
-  fork_family_leave(&w.p[3].member->track);
-  fork_family_leave(&w.p[3].member->track);
-  assert_int_equal(size_of(&w, 2), 1);
-  assert_non_null(family_of(&w, 2));
-  fork_family_leave(&w.p[2].member->track);
-  end(&w);
-}
-
 /* As many as a baseline counts. */
 TEST(a_family_can_be_larger_than_a_baseline_counts) {
   struct world w;
@@ -240,39 +162,6 @@ TEST(a_family_can_be_larger_than_a_baseline_counts) {
   assert_int_equal(size_of(&w, 1), UINT16_MAX);
   w.p[1].member->track.family->members = 2;
   end(&w);
-}
-
-TEST(without_a_parent_there_is_none_to_join) {
-  struct world w;
-
-  begin(&w, 4);
-  w.p[2].parent_pid = 77; /* not in the table */
-  set_parent(&w, 3, 1);
-  w.p[3].parent_starttime++; /* another had that pid */
-  set_parent(&w, 4, 1);
-  w.p[1].state = PROCESS_GONE;
-  update(&w);
-  for (uint32_t pid = 1; pid <= 4; pid++)
-    assert_null(family_of(&w, pid));
-  end(&w);
-}
-
-/* Its parent's stat could not be read in the first cycle. */
-TEST(a_child_that_is_linked_late_joins) {
-  struct world w;
-  uint32_t size;
-
-  begin(&w, 2);
-  w.p[2].parent_pid = 1;
-  w.p[1].state = PROCESS_UNKNOWN;
-  update(&w);
-  w.p[1].state = PROCESS_ALIVE;
-  process_table_link(&w.t, &w.p[2]);
-  assert_true(w.p[2].is_linked);
-  update(&w);
-  size = size_of(&w, 2);
-  end(&w);
-  assert_int_equal(size, 2);
 }
 
 /* Pids have wrapped around, and the child comes before its parent. */
@@ -308,30 +197,11 @@ TEST(descendants_seen_before_their_ancestors_join_the_first) {
   begin(&w, 5);
   for (uint32_t pid = 1; pid < 5; pid++)
     set_parent(&w, pid, pid + 1);
-  refresh(&w);
-  address_space_update_family(&w.t, &w.p[1]);
+  update(&w);
   assert_non_null(family_of(&w, 5));
   assert_ptr_equal(family_of(&w, 1), family_of(&w, 5));
-  update(&w);
   for (uint32_t pid = 1; pid <= 5; pid++)
     assert_int_equal(size_of(&w, pid), 5);
-  end(&w);
-}
-
-/* As many as stand between are looked at, and no more. */
-TEST(ancestors_are_sought_so_far_and_no_farther) {
-  enum { TRIED = 64 };
-  struct world w;
-
-  begin(&w, MOST);
-  for (uint32_t pid = 1; pid < MOST; pid++)
-    set_parent(&w, pid, pid + 1);
-  refresh(&w);
-  address_space_update_family(&w.t, &w.p[1]);
-  assert_ptr_equal(family_of(&w, 1), family_of(&w, 2 + TRIED));
-  for (uint32_t pid = 2; pid <= MOST; pid++)
-    if (pid != 2 + TRIED)
-      assert_null(family_of(&w, pid));
   end(&w);
 }
 

@@ -45,18 +45,6 @@ TEST(pages_that_came_with_fewer_faults_are_no_copies) {
   assert_int_equal(track_faulted_bytes(&e, &at), 4096);
 }
 
-FAMILY_TEST(after_its_end_all_is_the_parents_again) {
-  start_parent(f);
-  for (int i = 0; i < 50; i++) {
-    memory_fork(&f->world, 0, 1, 100);
-    pass(f, 10);
-    expect_within(f, 1100, 1300);
-    memory_exit(&f->world, 1);
-    pass(f, 10);
-    expect_within(f, 100, 100);
-  }
-}
-
 FAMILY_TEST(the_parent_is_corrected_when_only_the_child_is_read) {
   start_parent(f);
   memory_fork(&f->world, 0, 1, 100);
@@ -110,15 +98,6 @@ FAMILY_TEST(a_new_worker_shares_what_came_since_the_others) {
   memory_fork(&f->world, 0, 8, 0);
   pass(f, 1);
   expect_within(f, 1100, 1100);
-}
-
-FAMILY_TEST(a_grandchild_inherits_what_its_parent_has_inherited) {
-  start_parent(f);
-  memory_fork(&f->world, 0, 1, 0);
-  pass(f, 1);
-  memory_fork(&f->world, 1, 2, 0);
-  pass(f, 1);
-  expect_within(f, 7000, 2300);
 }
 
 /* --- what the first readings teach --- */
@@ -177,18 +156,6 @@ FAMILY_TEST(files_of_a_child_cost_what_those_of_the_one_before_did) {
   }
 }
 
-FAMILY_TEST(without_a_reading_of_the_parent_there_is_nothing_to_inherit) {
-  memory_start(&f->world, 0);
-  memory_grow(&f->world, 0, 40 * MIB_PAGES);
-  memory_fork(&f->world, 0, 1, 200);
-  pass(f, 1);
-  assert_false(track_has_baseline(&f->processes[1]->member->track));
-  /* Nor later, when it is no newborn any more. */
-  read_one(f, 0);
-  pass(f, 1);
-  assert_false(track_has_baseline(&f->processes[1]->member->track));
-}
-
 /* It shares nothing with the parent that it had. */
 FAMILY_TEST(an_heir_that_execs_has_nothing) {
   start_parent(f);
@@ -214,38 +181,7 @@ FAMILY_TEST(an_heir_that_execs_teaches_its_own_children_nothing) {
   assert_true(f->processes[2]->member->track.family->newborns.breaks < 0);
 }
 
-/* --- what cannot be looked at for a while --- */
-
-static void pass_without(struct family *f, unsigned slot) {
-  f->hidden = 1U << slot;
-  pass(f, 1);
-  f->hidden = 0;
-}
-
-FAMILY_TEST(a_parent_that_is_seen_late_is_corrected_then) {
-  start_parent(f);
-  memory_fork(&f->world, 0, 1, 0);
-  pass_without(f, 0);
-  read_one(f, 1);
-  pass(f, 1);
-  expect_within(f, 1100, 1100);
-}
-
-/* A master that runs as another user than its workers, for instance. */
-FAMILY_TEST(nothing_more_is_asked_for_relatives_without_a_group) {
-  for (unsigned outsider = 0; outsider <= 1; outsider++) {
-    unsigned member = 1 - outsider;
-
-    lineage_unmake((void **)&f);
-    lineage_make((void **)&f);
-    f->outside = 1U << outsider;
-    memory_start(&f->world, 0);
-    memory_grow(&f->world, 0, 40 * MIB_PAGES);
-    memory_fork(&f->world, 0, 1, 0);
-    pass(f, 1);
-    assert_false(track_wants_faults(&f->processes[member]->member->track));
-  }
-}
+/* --- swap --- */
 
 FAMILY_TEST(swap_is_divided_among_many) {
   start_parent(f);
@@ -379,21 +315,6 @@ FAMILY_TEST(whoever_has_forked_shares_files_with_its_group_again) {
   memory_exit(&f->world, 3);
   pass(f, 1);
   expect_within(f, 100, 100);
-}
-
-/* Its end is seen by the one that is left, in whatever group it was. */
-FAMILY_TEST(the_last_child_leaves_its_part_of_the_files) {
-  start_mapper(f, 0);
-  f->others = 1 << 1;
-  pass(f, 1);
-  read_one(f, 0);
-  memory_fork(&f->world, 0, 1, 4096);
-  pass(f, 1);
-  read_one(f, 0);
-  pass(f, 1);
-  memory_exit(&f->world, 1);
-  pass(f, 1);
-  expect_within(f, 100, 16384);
 }
 
 /* As long as it had children, all readings were about its family. */

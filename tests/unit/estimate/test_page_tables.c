@@ -11,29 +11,23 @@ static struct page_tables read_at(uint64_t kib, uint64_t resident_pages) {
   return t;
 }
 
-TEST(a_reading_counts_with_the_top_level) {
-  struct page_tables t = read_at(60, 1000);
-
-  assert_true(page_tables_are_known(&t));
-  assert_int_equal(page_tables_bytes(&t, 1000, PAGE), 60 * KIB + PAGE);
-  assert_int_equal(page_tables_bytes(&t, 1000, 64 * KIB), 124 * KIB);
-}
-
-/* 512 entries are a table of 4 KiB. */
+/* With the top level, and 512 entries in a table of 4 KiB. */
 TEST(memory_that_comes_has_entries_and_tables_stay_when_it_goes) {
-  struct page_tables t = read_at(60, 1000);
+  static const struct {
+    uint64_t kib, resident_pages, bytes;
+  } rows[] = {{60, 1000, 64 * KIB},
+              {60, 1000 + 512, 68 * KIB},
+              {60, 1000 + 1024 * 1024, 64 * KIB + 8 * MIB},
+              {60, 10, 64 * KIB},
+              {0, 512, 8 * KIB}};
 
-  assert_int_equal(page_tables_bytes(&t, 1000 + 512, PAGE), 68 * KIB);
-  assert_int_equal(page_tables_bytes(&t, 1000 + 1024 * 1024, PAGE),
-                   64 * KIB + 8 * MIB);
-  assert_int_equal(page_tables_bytes(&t, 10, PAGE), 64 * KIB);
-}
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    struct page_tables t = read_at(rows[i].kib, 1000);
 
-TEST(without_a_reading_there_is_the_least) {
-  struct page_tables t = {.kib = 0};
-
-  assert_false(page_tables_are_known(&t));
-  assert_int_equal(page_tables_bytes(&t, 512, PAGE), 8 * KIB);
+    assert_int_equal(page_tables_are_known(&t), rows[i].kib > 0);
+    assert_int_equal(page_tables_bytes(&t, rows[i].resident_pages, PAGE),
+                     rows[i].bytes);
+  }
 }
 
 TEST(a_status_without_tables_leaves_what_is_known) {

@@ -40,20 +40,6 @@ TEST(strangers_are_those_that_no_relative_explains) {
   }
 }
 
-TEST(a_few_shared_pages_are_nobodys) {
-  struct rollup r = sharing(10, 0, 1, 0);
-
-  r.bytes[ROLLUP_PSS_ANON] -= ROLLUP_COW_LEAST_BYTES - 1024;
-  assert_int_equal(strangers_seen(&r, 1), 0);
-}
-
-TEST(merged_pages_are_nobodys) {
-  struct rollup r = sharing(0, 100, 100, 0);
-
-  r.bytes[ROLLUP_KSM] = 100 * MIB;
-  assert_int_equal(strangers_seen(&r, 1), 0);
-}
-
 /* One page of a gigabyte would do. */
 TEST(strangers_are_seen_beside_merged_pages) {
   struct rollup r = sharing(20, 80, 2, 0);
@@ -75,23 +61,6 @@ TEST(cost_of_merged_pages_is_in_doubt_beside_strangers) {
   r.bytes[ROLLUP_KSM] = 900 * MIB;
   assert_int_equal(strangers_seen(&r, 1), 1);
   assert_true(strangers_part(&r, 1, 1) == 95.0 * MIB);
-}
-
-TEST(strangers_have_come_where_a_fourth_more_is_shared) {
-  assert_true(strangers_have_come(0, MIB));
-  assert_false(strangers_have_come(100 * MIB, 120 * MIB));
-  assert_true(strangers_have_come(100 * MIB, 126 * MIB));
-}
-
-/* Files that are shared may be why little of it is private. */
-TEST(strangers_are_rounded) {
-  struct rollup r = sharing(20, 100, 3, 0);
-
-  r.bytes[ROLLUP_PSS_FILE] = 10 * MIB; /* 110 shared for 43: by 2.5 */
-  assert_int_equal(strangers_seen(&r, 2), 1);
-  r.bytes[ROLLUP_PSS_FILE] = 15 * MIB; /* 115 for 48: by 2.4 */
-  assert_int_equal(strangers_seen(&r, 2), 0);
-  assert_int_equal(strangers_seen(&r, 1), 1);
 }
 
 /* Together, all that are known pay what is theirs again. */
@@ -166,15 +135,6 @@ TEST(pages_that_are_merged_now_are_no_strangers) {
   read_at(&f, 2, before_6_7(sharing(0, 100, 2, 0)));
   assert_int_equal(f.track.strangers, STRANGERS_LASTING);
   read_at(&f, 3, before_6_7(sharing(0, 100, 9, 0)));
-  assert_int_equal(f.track.strangers, STRANGERS_NEW);
-}
-
-TEST(strangers_are_new_while_pages_of_others_are_merged) {
-  struct fixture f = {.e = {.page_size = 4096, .ksm_merged_ns = 2 * NS_PER_S}};
-
-  sharing_init(&f.set, 0);
-  read_at(&f, 1, sharing(100, 0, 1, 0));
-  read_at(&f, 2, sharing(0, 100, 2, 0));
   assert_int_equal(f.track.strangers, STRANGERS_NEW);
 }
 

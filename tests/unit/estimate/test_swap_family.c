@@ -16,15 +16,6 @@ static void back_from_swap(struct family *f, unsigned slot) {
   memory_swap_in(&f->world, slot, 40 * MIB_PAGES, 0, false);
 }
 
-/* The parent of the two is still in swap. */
-static void start_with_child_back(struct family *f) {
-  start_parent(f);
-  memory_fork(&f->world, 0, 1, 0);
-  out_to_swap(f, 2);
-  back_from_swap(f, 1);
-  pass(f, 1);
-}
-
 static struct estimate predicted(struct family *f, unsigned slot) {
   struct estimate p;
 
@@ -65,57 +56,6 @@ FAMILY_TEST(memory_that_relatives_get_back_from_swap_costs_the_others_less) {
   }
   read_one(f, 1);
   expect_error_below(f, 1, 1);
-}
-
-/* SwapPss does not tell what a relative has in memory. */
-FAMILY_TEST(memory_that_a_relative_has_back_from_swap_is_shared_with_it) {
-  start_with_child_back(f);
-  read_one(f, 0);
-  read_one(f, 1);
-  back_from_swap(f, 0);
-  pass(f, 1);
-  expect_held(f, 0);
-}
-
-FAMILY_TEST(memory_that_comes_back_in_two_parts_is_told_twice) {
-  start_with_child_back(f);
-  for (int part = 0; part < 2; part++) {
-    read_one(f, 0);
-    read_one(f, 1);
-    memory_swap_in(&f->world, 0, 20 * MIB_PAGES, 0, false);
-    pass(f, 1);
-    expect_held(f, 1);
-  }
-}
-
-FAMILY_TEST(child_shares_what_its_parent_got_back_from_swap) {
-  start_with_child_back(f);
-  read_one(f, 1);
-  memory_fork(&f->world, 1, 2, 0);
-  pass(f, 1);
-  read_one(f, 2);
-  back_from_swap(f, 0);
-  pass(f, 1);
-  expect_held(f, 2);
-}
-
-FAMILY_TEST(what_came_back_before_an_exec_is_not_of_the_next_family) {
-  start_with_child_back(f);
-  memory_exec(&f->world, 1);
-  memory_grow(&f->world, 1, 40 * MIB_PAGES);
-  pass(f, 1);
-  read_one(f, 1);
-  memory_fork(&f->world, 1, 2, 0);
-  memory_swap_out(&f->world, 1, 40 * MIB_PAGES, 0);
-  pass(f, 1);
-  read_one(f, 2);
-  back_from_swap(f, 2);
-  pass(f, 1);
-  read_one(f, 1);
-  read_one(f, 2);
-  back_from_swap(f, 1);
-  pass(f, 1);
-  expect_held(f, 1);
 }
 
 static void each_gets_its_own_back(struct family *f) {

@@ -1,7 +1,6 @@
 #include "test.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "estimate/estimator.h"
 #include "estimate/member.h"
@@ -239,18 +238,6 @@ AGGREGATE_TEST(a_group_has_its_error_by_cause) {
                    usage_pss_error(&f->both.usage));
 }
 
-AGGREGATE_TEST(all_parts_of_a_prediction_are_set) {
-  struct estimate prediction;
-  double sum = 0;
-
-  memset(&prediction, 0x7f, sizeof(prediction));
-  make_estimated(f);
-  estimator_predict(&f->cycle, &f->member.track, &prediction);
-  for (int k = 0; k < ALL_CAUSES; k++)
-    sum += prediction.error.pss_parts[k];
-  assert_true(fabs(sum / doubt_bytes(prediction.error.pss) - 1) < 1e-9);
-}
-
 AGGREGATE_TEST(a_guess_is_a_cause) {
   add(f);
   assert_int_equal((uint64_t)part_of_group(&f->alone, CAUSE_GUESS), 8192 * KIB);
@@ -349,20 +336,6 @@ AGGREGATE_TEST(guesses_are_limited_by_what_the_host_has_left) {
   assert_int_equal(f->both.usage.rollup.bytes[ROLLUP_PSS], MIB);
 }
 
-AGGREGATE_TEST(a_process_in_no_group_has_its_statm) {
-  struct estimate est;
-  struct usage u;
-
-  f->p.n_groups = 0;
-  add(f);
-  assert_int_equal(f->alone.usage.processes, 0);
-  aggregate_estimate(&f->a, &f->p, &est);
-  assert_int_equal(est.source, SOURCE_STATM);
-  aggregate_one(&f->a, &f->p, &est, &u);
-  assert_int_equal(u.resident, 8192 * KIB);
-  assert_int_equal(u.unasked, 1);
-}
-
 AGGREGATE_TEST(why_it_was_not_read_is_told_of_an_estimate) {
   struct estimate est;
 
@@ -442,19 +415,4 @@ AGGREGATE_TEST(page_tables_stacks_and_uptime_are_of_each_member) {
   assert_int_equal(one.page_tables, 60 * KIB + PAGE);
   assert_int_equal(one.kernel_stack, kernel_stack_size(PAGE));
   assert_true(one.uptime_ns == 600 * SECOND);
-}
-
-/* Its stat was not read yet, or the time since boot was asked for before it
- * began. */
-AGGREGATE_TEST(a_member_whose_start_is_not_known_is_new) {
-  f->cycle.tick_ns = SECOND / 100;
-  f->cycle.uptime_ns = 900 * SECOND;
-  f->p.starttime_ticks = 90001;
-  f->other.threads = 0;
-  add(f);
-  assert_true(f->both.usage.uptime_ns == 0);
-  f->p.starttime_ticks = UINT64_MAX;
-  f->both.usage = (struct usage){.processes = 0};
-  add(f);
-  assert_true(f->both.usage.uptime_ns == 0);
 }

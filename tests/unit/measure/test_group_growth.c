@@ -83,23 +83,6 @@ WORLD_TEST(a_member_that_cannot_be_looked_at_stays) {
   assert_true(!isnan(growth(w)));
 }
 
-WORLD_TEST(each_group_has_its_window) {
-  struct rule *rule;
-
-  watch(w);
-  rule = world_group(w, "long", "Comm", "h", NULL, NULL);
-  rule->report.growth_window_ns = 10 * WINDOW_S * NS;
-  for (unsigned i = 0; i < 60; i++) {
-    struct fake f = fake_process(11, "h");
-
-    f.private_kb = 10000 + 500 * i;
-    world_put(w, f);
-    grow(w, service(10), 1, 0, 0);
-  }
-  assert_true(growth(w) == 0);
-  assert_true(isnan(world_value(w, "long", "growth")));
-}
-
 WORLD_TEST(what_is_never_read_has_no_growth) {
   watch(w);
   w->settings.policy.refresh = REFRESH_NEVER;

@@ -61,19 +61,6 @@ WORLD_TEST(at_ten_seconds_swap_is_read_soon) {
   world_assert(w, "g", "swap=4096k");
 }
 
-WORLD_TEST(reading_is_renewed_after_max_age) {
-  unsigned n = 0;
-
-  w->settings.policy.max_age_ns = 20 * NS_PER_S;
-  world_watch(w, member(10, "g"));
-  for (int i = 0; i < 101; i++) {
-    world_run(w, 1);
-    assert_true(world_value(w, "g", "age") <= 20);
-    n += reads(w);
-  }
-  assert_in_range(n, 5, 7);
-}
-
 /* As on kernels from 6.2 to 6.16. That a reading finds something else is no
  * sign that something has changed unseen. */
 WORLD_TEST(statm_that_is_not_exact_costs_no_reading) {
@@ -151,26 +138,6 @@ WORLD_TEST(refresh_never_leaves_rollup_values_unknown) {
   world_watch(w, member(10, "g"));
   world_run_reading(w, 1, 0);
   world_assert(w, "g", "pss=nan age=nan resident=8192k unreadable=0");
-}
-
-/* The view has 4 GiB, beside which its doubt would not be worth a reading. */
-WORLD_TEST(member_of_a_view_is_held_to_its_own_group_too) {
-  struct fake f = member(10, "g"), bulk = member(11, "bulk");
-
-  world_group(w, "view", "Comm", "*", NULL, NULL)->is_view = true;
-  group(w, "g");
-  group(w, "bulk");
-  bulk.private_kb = 4000000;
-  bulk.size = 1100000;
-  world_put(w, bulk);
-  world_put(w, f);
-  world_run(w, 1);
-  world_run_reading(w, 1, 0);
-  f.shared_kb = 8192;
-  f.pss_kb = f.private_kb + 100;
-  world_put(w, f);
-  world_run_reading(w, 1, 1);
-  world_assert(w, "g", "pss=%uk", f.pss_kb);
 }
 
 /* --- faults on what is shared by copy on write --- */

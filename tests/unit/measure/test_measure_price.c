@@ -3,7 +3,6 @@
 #include "test.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,24 +84,6 @@ static void put_tables(struct world *w, uint32_t pid, unsigned kb) {
                  kb);
 }
 
-/* 8 MiB, but page tables for 10 GiB: to walk them takes milliseconds. */
-WORLD_TEST(scattered_memory_is_not_read_where_that_would_stall) {
-  struct fake f = member(10, "g");
-
-  f.size = 2621440;
-  world_put(w, f);
-  w->settings.policy.max_lock_hold_ns = 2 * NS_PER_MS;
-  group(w, "g");
-  group(w, "h");
-  world_run_reading(w, 1, 1);
-  f.pid = 11;
-  f.comm = "h";
-  world_put(w, f);
-  put_tables(w, 11, 20480);
-  world_run_reading(w, 1, 0);
-  assert_int_equal(world_counts(w)->deferred, 1);
-}
-
 /* Its page tables went, which is not to be seen in statm. */
 WORLD_TEST(what_was_too_large_at_first_sight_is_looked_at_again) {
   struct fake f = member(10, "g");
@@ -120,55 +101,7 @@ WORLD_TEST(what_was_too_large_at_first_sight_is_looked_at_again) {
   world_assert(w, "g", "pss=7168k");
 }
 
-/* Its page tables are not known then. */
-WORLD_TEST(without_status_a_walk_is_guessed_by_what_is_resident) {
-  static const char *const texts[] = {NULL, "VmPTE:\tmany kB\n"};
-  static const char *const names[] = {"g", "h"};
-
-  w->settings.policy.max_lock_hold_ns = 2 * NS_PER_MS;
-  group(w, "g");
-  group(w, "h");
-  for (uint32_t i = 0; i < 2; i++) {
-    struct fake f = member(10 + i, names[i]);
-    char path[32];
-
-    f.size = 2621440;
-    world_put(w, f);
-    snprintf(path, sizeof(path), "%u/status", f.pid);
-    proctree_unlink(&w->tree, path);
-    if (texts[i])
-      proctree_write(&w->tree, path, texts[i], strlen(texts[i]));
-    world_run_reading(w, 1, 1);
-    assert_int_equal(world_counts(w)->deferred, 0);
-  }
-}
-
 /* --- too slow for now --- */
-
-/* Reads it, once in each MaxAge, until its price is what each walk takes. */
-static void learn_walk(struct world *w, uint64_t walk_ns) {
-  world_walks_take(walk_ns);
-  for (int i = 0; i < 12; i++)
-    world_run(w, 60);
-}
-
-/* A large one that has given its memory back is cheap to read. */
-WORLD_TEST(what_has_shrunk_is_read_again) {
-  struct fake f = member(10, "g");
-
-  f.private_kb = 2 << 20;
-  world_watch(w, f);
-  learn_walk(w, 200 * NS_PER_MS);
-  world_run_reading(w, 10, 0);
-  f.private_kb = 4096;
-  f.shared_kb = 1024;
-  f.pss_kb = 4096 + 300;
-  world_put(w, f);
-  world_walks_take(NS_PER_MS);
-  world_run_reading(w, 10, 1);
-  world_assert(w, "g", "pss=%uk", f.pss_kb);
-  assert_int_equal(world_counts(w)->deferred, 0);
-}
 
 /* No cheap file tells how many there are. */
 static void put_mappings(struct world *w, unsigned n) {

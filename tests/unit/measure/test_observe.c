@@ -1,8 +1,6 @@
 /* Observations, of processes whose files change within a cycle. */
 #include "test.h"
 
-#include <stdlib.h>
-
 #include "config/policy.h"
 #include "estimate/estimator.h"
 #include "estimate/member.h"
@@ -71,13 +69,6 @@ static void run(struct fixture *f, double percent) {
 }
 
 #define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
-
-FIXTURE_TEST(statm_of_others_is_read_once_in_a_cycle) {
-  f->member.track.has_newborn = true;
-  run(f, 0);
-  assert_true(f->member.track.now.has_faults);
-  assert_int_equal(f->member.track.now.resident_pages, 1024);
-}
 
 /* Between statm and stat. Its memory would be in doubt, and be read for that.
  */

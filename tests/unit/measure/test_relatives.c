@@ -3,9 +3,6 @@
 
 #include "measured.h"
 
-#include <math.h>
-#include <stdio.h>
-
 #define WORLD_TEST(name)                                                       \
   TEST_WITH(name, measured_setup, world_teardown, struct world *w)
 
@@ -86,31 +83,6 @@ WORLD_TEST(child_that_nobody_has_listed_is_counted_with_its_parent) {
   world_put(w, alone());
   world_run_reading(w, 1, 1);
   meet_child(w, 3600, parent());
-}
-
-/* A third of the family pays a third of what is shared. */
-static void share_with_two(struct fake *f) { f->sharers = 3; }
-
-WORLD_TEST(child_beside_one_that_is_known_is_counted_with_all) {
-  struct fake mother = parent(), listed = child();
-
-  w->settings.policy.refresh = REFRESH_ALWAYS;
-  world_watch(w, mother);
-  world_put(w, listed);
-  world_run_reading(w, 1, 2);
-  world_assert(w, "g", "pss=%uk pss_error=0", PARENT_KB + 1024);
-  share_with_two(&mother);
-  share_with_two(&listed);
-  world_put(w, mother);
-  world_put(w, listed);
-  world_run_reading(w, 1, 2);
-  assert_true(fabs(world_kb(w, "g", "pss") - (PARENT_KB + 1024)) < 16);
-  assert_true(world_kb(w, "g", "pss_error") >= SHARED_KB / 3.0);
-  /* They stay: they are of no family that is known. */
-  world_run_reading(w, 1, 2);
-  world_assert(w, "g", "pss_error=0");
-  assert_true(fabs(world_kb(w, "g", "pss") -
-                   (PARENT_KB + 1024 - SHARED_KB / 3.0)) < 16);
 }
 
 /* Its parent was forked by a process that is gone. */

@@ -457,14 +457,6 @@ static int unmake_single(void **state) {
 #define SINGLE_TEST(name)                                                      \
   TEST_WITH(name, make_single, unmake_single, struct single *s)
 
-SINGLE_TEST(while_pages_are_merged_all_that_is_anonymous_is_in_doubt) {
-  ksm = (struct ksm){.run = 1};
-  run_in_doubt(s, NS_PER_S, 0);
-  ksm.pages_sharing = 100;
-  for (int i = 0; i < 4; i++)
-    run_in_doubt(s, 2 * NS_PER_S, 4096);
-}
-
 /* A merged page that is taken apart when no more are merged is no reason to
  * read processes that had none. */
 SINGLE_TEST(what_had_no_merged_pages_is_trusted_when_some_split) {
@@ -483,13 +475,6 @@ SINGLE_TEST(what_had_no_merged_pages_is_trusted_when_some_split) {
   s->member.track.baseline.at_ns = 11 * NS_PER_S;
   ksm.run = 0;
   run_in_doubt(s, 12 * NS_PER_S, 4096);
-}
-
-/* Pages that came after the reading can be merged as well. */
-SINGLE_TEST(what_has_come_may_have_been_merged) {
-  s->p.statm.resident_pages += 1024;
-  ksm = s->m.ksm = (struct ksm){.run = 1, .pages_sharing = 500};
-  run_in_doubt(s, 2 * NS_PER_S, 2 * 4096);
 }
 
 /* A cycle sees run before and after, but not between. */

@@ -20,18 +20,6 @@ static void learn(struct read_cost *c, uint64_t took_ns, uint64_t pages) {
   read_cost_learn(c, took_ns, pages, 0, &policy, NS_PER_S);
 }
 
-TEST(all_that_is_walked_makes_the_first_guess_dearer) {
-  struct basis basis = {.resident = 1000, .swapped = 1000, .tables = 10};
-  uint64_t guess = guess_of(&basis).ns;
-  struct basis more[] = {basis, basis, basis};
-
-  more[0].resident *= 2;
-  more[1].swapped *= 2;
-  more[2].tables *= 2;
-  for (int i = 0; i < 3; i++)
-    assert_true(guess_of(&more[i]).ns > guess);
-}
-
 /* As measured on Linux 6.18: each within a factor of three. */
 TEST(the_first_guess_is_of_the_right_size) {
   static const struct {
@@ -49,26 +37,6 @@ TEST(the_first_guess_is_of_the_right_size) {
 
     assert_in_range(guess, cases[i].measured_ns / 3, cases[i].measured_ns * 3);
   }
-}
-
-TEST(what_was_never_guessed_costs_something) {
-  struct read_cost c = {0};
-
-  assert_true(read_cost_predict(&c, 1000) > 0);
-}
-
-TEST(the_last_walk_counts_whatever_was_guessed) {
-  struct read_cost c = guess_of(&(struct basis){.resident = 4 * GIB_PAGES});
-
-  learn(&c, MS / 10, 4 * GIB_PAGES); /* huge pages */
-  assert_int_equal(read_cost_predict(&c, 4 * GIB_PAGES), MS / 10);
-}
-
-TEST(the_price_goes_up_and_down_with_what_is_resident) {
-  struct read_cost c = {.ns = 2 * MS, .pages = 1000};
-
-  assert_int_equal(read_cost_predict(&c, 3000), 6 * MS);
-  assert_int_equal(read_cost_predict(&c, 500), MS);
 }
 
 TEST(page_tables_that_are_left_empty_cost_something) {
@@ -98,15 +66,6 @@ TEST(a_sample_leaves_pages_in_swap_their_price) {
   assert_int_equal(read_cost_predict(&c, 100000), MS);
   read_cost_refine(&c, UINT64_MAX - 1, UINT64_MAX, 1);
   assert_int_equal(c.ns, UINT32_MAX);
-}
-
-/* What was shrunk may have left page tables that are full. */
-TEST(one_walk_undoes_a_price_that_fell_too_far) {
-  struct read_cost c = {.ns = 150 * MS, .pages = 1000};
-
-  assert_true(read_cost_predict(&c, 10) < 100 * MS);
-  learn(&c, 160 * MS, 10);
-  assert_int_equal(read_cost_predict(&c, 10), 160 * MS);
 }
 
 TEST(a_single_slow_walk_no_more_than_doubles_it) {

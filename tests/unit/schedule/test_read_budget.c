@@ -90,16 +90,6 @@ TEST(nothing_is_lost_in_a_quiet_minute) {
   }
 }
 
-/* After a fork of many. */
-TEST(burst_gets_more_than_the_share_of_its_interval) {
-  struct read_budget b = make(1);
-  uint64_t now_ns = START_NS;
-
-  for (unsigned s = 0; s < 100; s++)
-    read_budget_begin(&b, now_ns += NS_PER_S, NS_PER_S, 0);
-  assert_int_equal(spend(&b, &now_ns, NS_PER_S, 1), 40 * NS_PER_MS);
-}
-
 TEST(debt_is_paid_before_anything_is_spent) {
   struct read_budget b = make(1);
   uint64_t now_ns = START_NS;
@@ -115,21 +105,6 @@ TEST(debt_is_paid_before_anything_is_spent) {
   }
   t = read_budget_begin(&b, now_ns += NS_PER_S, NS_PER_S, 0);
   assert_int_equal(t.spend_ns, 5 * NS_PER_MS);
-}
-
-/* A prediction is too low by a factor of three; what counts is the truth. */
-TEST(readings_that_are_dearer_than_predicted_are_fewer) {
-  struct read_budget b = make(1);
-  uint64_t now_ns = START_NS, spent_ns = 0;
-
-  for (unsigned i = 0; i < 10000; i++) {
-    struct read_time t = read_budget_begin(&b, now_ns += NS_PER_S, NS_PER_S, 0);
-
-    read_budget_charge(&b, 3 * t.spend_ns);
-    spent_ns += 3 * t.spend_ns;
-  }
-  assert_in_range(spent_ns, UINT64_C(99900) * NS_PER_MS,
-                  UINT64_C(100700) * NS_PER_MS);
 }
 
 TEST(those_that_are_due_have_half_or_what_they_need_and_never_all) {
@@ -158,13 +133,6 @@ TEST(budget_that_is_too_small_for_a_minute_is_told) {
   for (unsigned s = 0; s <= 60; s++)
     read_budget_begin(&b, now_ns += NS_PER_S, NS_PER_S, 2.3);
   assert_true(fabs(read_budget_wanted_percent(&b) - 290) < 1e-9);
-}
-
-TEST(without_a_share_there_is_nothing) {
-  struct read_budget b = make(0);
-  uint64_t now_ns = START_NS;
-
-  assert_int_equal(spend(&b, &now_ns, NS_PER_S, 100), 0);
 }
 
 /* A quarter of what comes in; below 10 s for readings that are a minute old. */

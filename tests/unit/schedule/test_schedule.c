@@ -262,24 +262,6 @@ PLAN_TEST(one_in_two_groups_is_held_to_each_of_them) {
   assert_int_equal(doubt_of_sum(&track.error), 0);
 }
 
-/* It takes the time of those that are due in the cycles to come, but not that
- * of doubt. */
-PLAN_TEST(one_larger_than_its_half_is_paid_for_later) {
-  struct read_time time = time_of(40 * MS);
-  int64_t credit_ns = 0;
-
-  for (int round = 0; round < 3; round++) {
-    for (int cycle = 0; cycle < 3; cycle++) {
-      struct candidate c[] = {make_due('a', 1, 60), make('b', 9, 20)};
-      struct schedule s = schedule_choose(c, 2, &time, &credit_ns);
-
-      assert_int_equal(s.chosen, 1);
-      assert_int_equal(letter_of(&c[0]), cycle == 0 ? 'a' : 'b');
-    }
-    assert_int_equal(credit_ns, 0);
-  }
-}
-
 /* A database whose reading takes longer than the budget, beside newcomers. */
 PLAN_TEST(a_large_one_leaves_the_others_their_half_where_something_is_saved) {
   struct read_time time = time_of(50 * MS);
@@ -295,33 +277,6 @@ PLAN_TEST(a_large_one_leaves_the_others_their_half_where_something_is_saved) {
                      is_saved ? 9 : 1);
     assert_int_equal(credit_ns, -35 * (int64_t)MS);
   }
-}
-
-/* They wait while the budget pays for a large one; then all is theirs until
- * they have had their part. */
-PLAN_TEST(those_that_are_due_get_what_a_debt_has_kept_from_them) {
-  struct read_time paying = time_of(20 * MS), paid = time_of(20 * MS);
-  int64_t credit_ns = 0;
-
-  paying.spend_ns = paying.reach_ns = 0;
-  for (int i = 0; i < 3; i++) {
-    struct candidate c[] = {make_due('a', 1, 10), make('b', 9, 10)};
-    struct schedule s =
-        schedule_choose(c, 2, i < 2 ? &paying : &paid, &credit_ns);
-
-    assert_int_equal(s.chosen, i < 2 ? 0 : 2);
-  }
-  assert_int_equal(credit_ns, 0); /* none waits any more */
-  for (int i = 0; i < 3; i++) {
-    struct candidate c[] = {make_due('a', 1, 20), make_due('c', 2, 20),
-                            make('b', 9, 10)};
-    struct schedule s =
-        schedule_choose(c, 3, i < 2 ? &paying : &paid, &credit_ns);
-
-    assert_int_equal(s.chosen, i < 2 ? 0 : 1);
-    assert_int_equal(letter_of(&c[0]), i < 2 ? letter_of(&c[0]) : 'a');
-  }
-  assert_int_equal(credit_ns, 10 * MS);
 }
 
 /* It is forgotten once none is due any more. */
@@ -398,55 +353,7 @@ PLAN_TEST(any_plan_keeps_to_the_budget) {
   }
 }
 
-/* A process that is passed over was worth less, or did not fit. */
-PLAN_TEST(any_plan_prefers_the_most_doubt_for_the_time) {
-  draw_begin(1905);
-  for (int round = 0; round < 5000; round++) {
-    struct read_time time = time_of(1 + draw(100 * MS));
-    size_t n = 1 + (size_t)draw(MANY);
-    struct candidate c[MANY];
-    int64_t credit_ns = 0;
-    uint64_t spent_ns = 0;
-    struct schedule made;
-
-    begin(NULL);
-    for (size_t i = 0; i < n; i++) {
-      c[i] = (struct candidate){
-          .groups = &g,
-          .n_groups = 1,
-          .error = {.common =
-                        (double)(1 + draw(UINT64_C(1) << (1 + draw(30))))},
-          .cost_ns = 3000U * (uint32_t)(1 + draw(1U << draw(14)))};
-      doubt_add(&g->track->error, c[i].error);
-    }
-    made = schedule_choose(c, n, &time, &credit_ns);
-    assert_int_equal(made.chosen + made.deferred, n);
-    assert_true(made.chosen > 0);
-    for (size_t i = 0; i < made.chosen; i++) {
-      for (size_t k = i + 1; k < n; k++)
-        assert_true(c[k].worth <= c[i].worth ||
-                    (i > 0 && spent_ns + c[k].cost_ns > time.reach_ns));
-      spent_ns += c[i].cost_ns;
-    }
-  }
-}
-
 /* --- samples --- */
-
-/* One of them has time, and both have it known. */
-PLAN_TEST(sample_for_two_groups_counts_in_both) {
-  struct group *const both[] = {other, g};
-  struct candidate c[] = {make_in(both, 'a', 40, 4)};
-
-  c[0].is_sample = true;
-  c[0].n_groups = 2;
-  doubt_add(&track.error, c[0].error);
-  other_track.sampling_ns = -(int64_t)MS;
-  track.sampling_ns = MS;
-  check(c, 1, 50, "a", "");
-  assert_int_equal(other_track.sampling_ns, -5 * (int64_t)MS);
-  assert_int_equal(track.sampling_ns, -3 * (int64_t)MS);
-}
 
 /* To the next, since a part of a nanosecond may be left out. */
 static int64_t allowed_us(struct group_track of, uint64_t interval_ns) {
@@ -541,14 +448,4 @@ PLAN_TEST(other_does_not_spend_the_time_for_cheap_walks_of_groups) {
     c[0].is_last = c[2].is_last = true;
     check_time("cheap", c, LENGTH(c), &time, "ba", "");
   }
-}
-
-/* What had to be read counts as well. */
-PLAN_TEST(cheap_walks_leave_off_where_others_have_spent_as_much) {
-  struct candidate c[] = {make('a', 20, 19), make('b', 1, 2)};
-  struct read_time time = time_of(50 * MS);
-
-  track.tolerated_bytes = 10 * MIB;
-  time.cheap_ns = 20 * MS;
-  check_time("cheap", c, LENGTH(c), &time, "a", "");
 }
