@@ -61,13 +61,6 @@ struct private_bytes baseline_private(const struct baseline *b) {
       .anon = anon, .file = file, .shmem = minus(uss, anon + file)};
 }
 
-bool baseline_is_of_shmem(const struct baseline *b) {
-  struct private_bytes own = baseline_private(b);
-
-  return minus(b->rollup.bytes[ROLLUP_PSS_SHMEM], own.shmem) >
-         minus(b->rollup.bytes[ROLLUP_PSS_FILE], own.file);
-}
-
 uint64_t baseline_private_file_bytes(const struct baseline *b) {
   return rollup_uss(&b->rollup) - private_anonymous(b);
 }

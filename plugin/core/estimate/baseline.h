@@ -38,9 +38,6 @@ struct private_bytes {
 };
 struct private_bytes baseline_private(const struct baseline *b);
 
-/* Whether it pays more for shared pages of shmem than for those of files. */
-bool baseline_is_of_shmem(const struct baseline *b);
-
 /* Pages of files and shmem that no other process maps. */
 uint64_t baseline_private_file_bytes(const struct baseline *b);
 

@@ -155,17 +155,9 @@ static void follow_cow(const struct cycle *cycle, struct track *t) {
   tell_relatives(t, min(broken + unmapped_bytes(t, &c), most));
 }
 
-static uint32_t swap_now(const struct cycle *cycle, const struct track *t,
-                         const struct observation *o) {
-  if (o->has_swap)
-    return o->vm_swap_kb;
-  return track_is_swap_emptied(cycle, t) ? 0 : t->baseline.at.vm_swap_kb;
-}
-
-static void take(const struct cycle *cycle, struct track *t,
-                 const struct observation *o) {
+static void take(struct track *t, const struct observation *o) {
   uint32_t faults = o->has_faults ? o->minor_faults : t->now.minor_faults;
-  uint32_t swap = swap_now(cycle, t, o);
+  uint32_t swap = o->has_swap ? o->vm_swap_kb : t->baseline.at.vm_swap_kb;
 
   t->now = *o;
   t->now.minor_faults = faults;
@@ -185,7 +177,7 @@ void estimator_observe(const struct cycle *cycle, struct track *t,
   }
   t->group_set = set;
   if (o)
-    take(cycle, t, o);
+    take(t, o);
   count(cycle, t);
   if (!o || !track_has_baseline(t))
     return;

@@ -90,10 +90,6 @@ uint64_t track_resident_bytes(const struct cycle *cycle,
   return (uint64_t)t->now.resident_pages * cycle->page_size;
 }
 
-bool track_is_swap_emptied(const struct cycle *cycle, const struct track *t) {
-  return t->was_swap_used && !cycle->is_swap_used;
-}
-
 bool track_wants_faults(const struct track *t) {
   return t->is_newborn || t->has_newborn ||
          (track_has_baseline(t) &&
@@ -142,26 +138,26 @@ struct change track_change(const struct cycle *cycle, const struct track *t) {
   int64_t page_size = (int64_t)cycle->page_size;
   int64_t shared = (int64_t)t->now.shared_pages - b->at.shared_pages;
   int64_t resident = (int64_t)t->now.resident_pages - b->at.resident_pages;
-  struct change c = {.page_size = cycle->page_size,
-                     .seconds = seconds_of(cycle, t),
-                     .anon = (resident - shared) * page_size,
-                     .shared = shared * page_size,
-                     .swap =
-                         ((int64_t)t->now.vm_swap_kb - b->at.vm_swap_kb) * 1024,
-                     .is_swap_emptied = track_is_swap_emptied(cycle, t) &&
-                                        t->now.vm_swap_kb == 0,
-                     .broken = amount_from((double)t->broken_bytes),
-                     .broken_by_relatives = broken_by_relatives(t),
-                     .relatives = fork_family_size(t),
-                     .relatives_moved = relatives_moved(t),
-                     .is_of_shmem = baseline_is_of_shmem(b),
-                     .shared_cost = (double)t->since.cost,
-                     .shared_moved = (double)t->since.moved,
-                     .moved_pages = (double)t->since.moved_pages,
-                     .is_ksm_merged = b->at_ns < cycle->ksm_merged_ns,
-                     .is_ksm_split = b->at_ns < cycle->ksm_changed_ns,
-                     .returned_to_relatives =
-                         t->family ? t->family->got_back - t->got_back : 0};
+  struct change c = {
+      .page_size = cycle->page_size,
+      .seconds = seconds_of(cycle, t),
+      .anon = (resident - shared) * page_size,
+      .shared = shared * page_size,
+      .swap = ((int64_t)t->now.vm_swap_kb - b->at.vm_swap_kb) * 1024,
+      .is_swap_emptied =
+          t->was_swap_used && !cycle->is_swap_used && t->now.vm_swap_kb == 0,
+      .broken = amount_from((double)t->broken_bytes),
+      .broken_by_relatives = broken_by_relatives(t),
+      .relatives = fork_family_size(t),
+      .relatives_moved = relatives_moved(t),
+      .is_of_shmem = rollup_is_of_shmem(&b->rollup),
+      .shared_cost = (double)t->since.cost,
+      .shared_moved = (double)t->since.moved,
+      .moved_pages = (double)t->since.moved_pages,
+      .is_ksm_merged = b->at_ns < cycle->ksm_merged_ns,
+      .is_ksm_split = b->at_ns < cycle->ksm_changed_ns,
+      .returned_to_relatives =
+          t->family ? t->family->got_back - t->got_back : 0};
 
   if (RULE(returned) && c.anon > 0 && c.swap < 0)
     c.returned = min((uint64_t)c.anon, (uint64_t)-c.swap);

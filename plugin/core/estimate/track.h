@@ -122,9 +122,6 @@ uint64_t track_resident_bytes(const struct cycle *cycle, const struct track *t);
 /* Whether minor faults are worth asking for before the process is observed. */
 bool track_wants_faults(const struct track *t);
 
-/* It had memory in swap at its baseline, and the host has none any more. */
-bool track_is_swap_emptied(const struct cycle *cycle, const struct track *t);
-
 /* For one with a baseline: all that has changed since. */
 struct change track_change(const struct cycle *cycle, const struct track *t);
 

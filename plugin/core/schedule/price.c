@@ -63,10 +63,6 @@ void read_cost_refine(struct read_cost *c, uint64_t ns, uint64_t resident,
   set_pages(c, resident, swapped);
 }
 
-bool read_cost_may_try(const struct read_cost *c, uint64_t now_ns) {
-  return now_ns >= c->next_try_s * NS_PER_S;
-}
-
 static uint64_t first_wait_ns(const struct policy *p) {
   return min(p->max_age_ns, COST_TEST_FIRST_NS);
 }
@@ -179,7 +175,7 @@ bool price_is_affordable(const struct prices *prices, struct process *p,
 
   if (cost->ns && price_ns(prices, p) <= policy->max_lock_hold_ns)
     return true;
-  if (!read_cost_may_try(cost, prices->cycle->now_ns))
+  if (prices->cycle->now_ns < cost->next_try_s * NS_PER_S)
     return false;
   guess = guess_of(prices, p);
   return read_cost_apply_guess(cost, &guess, policy, prices->cycle->now_ns);

@@ -67,14 +67,11 @@ uint32_t read_cost_predict(const struct read_cost *c, uint64_t pages);
 void read_cost_refine(struct read_cost *c, uint64_t ns, uint64_t resident,
                       uint64_t swapped);
 
-/* True if a price above MaxLockHold may be tested now. The caller then makes a
- * guess of the memory that is there now. */
-bool read_cost_may_try(const struct read_cost *c, uint64_t now_ns);
-
 /*
- * Takes such a guess, also the first. It becomes the price unless a walk has
- * shown that. False if the guess is above MaxLockHold: nothing is to be read
- * until the next guess, after a minute or MaxAge.
+ * Takes a guess of the memory that is there now: the first, or once a price
+ * above MaxLockHold may be tested (next_try_s). It becomes the price unless a
+ * walk has shown that. False if the guess is above MaxLockHold: nothing is to
+ * be read until the next guess, after a minute or MaxAge.
  */
 bool read_cost_apply_guess(struct read_cost *c, const struct read_cost *guess,
                            const struct policy *p, uint64_t now_ns);
