@@ -65,39 +65,26 @@ const char *procfs_announced(const struct procfs *p);
  */
 int procfs_list(struct procfs *p, const struct procfs_entry **ret, size_t *n);
 
-/*
- * Opens the directory of a process, or of one of its threads, to read from.
- * While it is open, the files in it belong to that process and never to a later
- * process with its pid. Close with close(2).
- */
-int procfs_open_process(struct procfs *p, uint32_t pid, int *ret_fd);
-int procfs_open_thread(struct procfs *p, int process_fd, uint32_t tid,
-                       int *ret_fd);
-
 /* Opens a directory outside of the tree by its absolute path, which is looked
  * up below a tree that is captured. The caller announces and closes it. */
 int procfs_open_outside(struct procfs *p, const char *path, int *ret_fd);
 
-/* Lists up to `max` thread ids of a process, in the kernel's order. */
-int procfs_list_threads(struct procfs *p, int process_fd, uint32_t *tids,
+/* Lists up to `max` thread ids of a process, in the kernel's order. Each has
+ * the files of a process under its id, which the tree does not list. */
+int procfs_list_threads(struct procfs *p, uint32_t pid, uint32_t *tids,
                         size_t max, size_t *ret_n);
 
 /*
  * Reads a whole file with one read(2), because only a single read is
- * consistent. dir_fd may be PROCFS_ROOT. The text belongs to p, ends in a NUL
- * that is not counted, and is valid until the next read. -EFBIG near and above
- * PROCFS_FILE_MAX.
+ * consistent: of a process, or of the top of the tree if the pid is 0. The text
+ * belongs to p, ends in a NUL that is not counted, and is valid until the next
+ * read. -EFBIG near and above PROCFS_FILE_MAX.
  */
-#define PROCFS_ROOT (-2)
 #define PROCFS_FILE_MAX ((size_t)1 << 20)
-int procfs_read(struct procfs *p, int dir_fd, const char *name,
+int procfs_read(struct procfs *p, uint32_t pid, const char *name,
                 struct span *ret);
-
-/*
- * Reads a file by pid, without opening the directory first: cheaper, for a
- * process whose identity is known (see procfs_entry).
- */
-int procfs_read_of(struct procfs *p, uint32_t pid, const char *name,
+/* The same with a file of an open directory. */
+int procfs_read_in(struct procfs *p, int dir_fd, const char *name,
                    struct span *ret);
 
 /*
@@ -112,7 +99,7 @@ struct procfs_file {
 };
 
 /*
- * procfs_read_of() through a file that stays open after the first read, if
+ * procfs_read() through a file that stays open after the first read, if
  * there is room; else the file is opened and closed each time. Opening and
  * closing is half the cost of checking all processes. But each open file takes
  * 4 kB of kernel memory, and plugins that use select(2) break when descriptors
@@ -145,8 +132,8 @@ void procfs_drop(struct procfs *p, struct procfs_file *file);
 int procfs_count_threads(struct procfs *p, uint32_t pid, uint32_t *ret);
 
 /* procfs_read(), limited to the first `max` bytes. */
-int procfs_read_head(struct procfs *p, int dir_fd, const char *name, size_t max,
-                     struct span *ret);
+int procfs_read_head(struct procfs *p, uint32_t pid, const char *name,
+                     size_t max, struct span *ret);
 
 /*
  * Reads a file of any size in pieces. feed() returns how many bytes it has
@@ -155,24 +142,24 @@ int procfs_read_head(struct procfs *p, int dir_fd, const char *name, size_t max,
  * was cut short.
  */
 #define PROCFS_ENOUGH SIZE_MAX
-int procfs_read_pieces(struct procfs *p, int dir_fd, const char *name,
+int procfs_read_pieces(struct procfs *p, uint32_t pid, const char *name,
                        size_t (*feed)(void *ctx, const char *text, size_t len),
                        void *ctx);
 
 /* Opens a file to be read at offsets; close it with close(2). */
-int procfs_open_file(struct procfs *p, int dir_fd, const char *name,
+int procfs_open_file(struct procfs *p, uint32_t pid, const char *name,
                      int *ret_fd);
 
 /* The type of the file system that a file is on, as in statfs(2). A symbolic
  * link is followed; the file is not opened. */
-int procfs_file_system(struct procfs *p, int dir_fd, const char *path,
+int procfs_file_system(struct procfs *p, uint32_t pid, const char *name,
                        uint64_t *ret);
 
 /* The outcome or negative errno that stands for an errno. */
 int procfs_outcome_of(int error);
 
 /* Reads the target of a symbolic link; otherwise as procfs_read(). */
-int procfs_read_link(struct procfs *p, int dir_fd, const char *name,
+int procfs_read_link(struct procfs *p, uint32_t pid, const char *name,
                      struct span *ret);
 
 /*

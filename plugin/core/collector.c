@@ -159,7 +159,7 @@ static struct meminfo_sample read_meminfo(struct collector *c) {
   struct meminfo_sample meminfo = {0};
   struct span text;
 
-  if (procfs_read(c->procfs, PROCFS_ROOT, "meminfo", &text) == 0)
+  if (procfs_read(c->procfs, 0, "meminfo", &text) == 0)
     meminfo_parse(text.text, text.len, &meminfo);
   return meminfo;
 }
@@ -173,7 +173,7 @@ static uint64_t uptime_ns(struct collector *c) {
 
   if (procfs_has_own_pids(c->procfs))
     return read_clock(CLOCK_BOOTTIME);
-  if (procfs_read(c->procfs, PROCFS_ROOT, "uptime", &text) != 0)
+  if (procfs_read(c->procfs, 0, "uptime", &text) != 0)
     return 0;
   s = cursor_begin(text.text, text.len);
   return parse_u64(&s, &seconds) && seconds < UINT32_MAX ? seconds * NS_PER_S

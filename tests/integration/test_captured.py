@@ -46,7 +46,11 @@ STOP_SECONDS = 20
 
 
 def list_pids(tree):
-    return sorted(int(d.name) for d in tree.iterdir() if d.name.isdigit())
+    return sorted(
+        int(d.name)
+        for d in tree.iterdir()
+        if d.name.isdigit() and not d.is_symlink()
+    )
 
 
 def find_memory(tree, pid):

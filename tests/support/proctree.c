@@ -300,10 +300,14 @@ void proctree_put_stat(const struct proctree *t, const struct fake *f) {
 
 void proctree_put_thread(const struct proctree *t, uint32_t pid,
                          const struct fake *thread) {
-  char dir[48];
+  char dir[48], link[sizeof(t->root) + 16];
 
   snprintf(dir, sizeof(dir), "%u/task/%u", pid, thread->pid);
   put_all(t, dir, thread);
+  /* There is nothing at the id of a thread to be listed. */
+  snprintf(link, sizeof(link), "%s/%u", t->root, thread->pid);
+  if (thread->pid != pid && symlink(dir, link) != 0 && errno != EEXIST)
+    fail(link);
 }
 
 static void print_mapping(FILE *file, const struct fake_mapping *m,

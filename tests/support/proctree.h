@@ -53,7 +53,7 @@ void proctree_put(const struct proctree *t, const struct fake *f);
 /* Its stat alone. */
 void proctree_put_stat(const struct proctree *t, const struct fake *f);
 
-/* The same for a thread of it, under task/. */
+/* The same for a thread of it, under task/, and under its id by a link. */
 void proctree_put_thread(const struct proctree *t, uint32_t pid,
                          const struct fake *thread);
 

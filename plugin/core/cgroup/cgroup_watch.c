@@ -234,7 +234,7 @@ static void read_host_kills(struct cgroup_watch *w) {
   w->new_host_kills = 0;
   if (w->n == 0)
     w->has_host_kills = false;
-  if (w->n == 0 || procfs_read(w->procfs, PROCFS_ROOT, "vmstat", &text) != 0 ||
+  if (w->n == 0 || procfs_read(w->procfs, 0, "vmstat", &text) != 0 ||
       !cgroup_parse_keyed(text.text, text.len, "oom_kill", &kills))
     return;
   if (w->has_host_kills && kills > w->host_kills)

@@ -44,7 +44,7 @@ static size_t length_above(const char *path, size_t len) {
 /* Reads the file's only number, or the number of a key. */
 static bool read_number(struct procfs *procfs, int fd, const char *name,
                         const char *key, struct span *text, uint64_t *ret) {
-  if (procfs_read(procfs, fd, name, text) != 0)
+  if (procfs_read_in(procfs, fd, name, text) != 0)
     return false;
   return key ? cgroup_parse_keyed(text->text, text->len, key, ret)
              : cgroup_parse_limit(text->text, text->len, ret);
@@ -219,7 +219,7 @@ static bool is_kernels(const struct place *place) {
 static int find(struct place *place, char *own, struct memory_cgroup *m) {
   struct span text, member;
   bool is_v1;
-  int rc = procfs_read_of(place->procfs, m->pid, "cgroup", &text);
+  int rc = procfs_read(place->procfs, m->pid, "cgroup", &text);
 
   if (rc == PROCFS_DENIED)
     m->memory.absence = CGROUP_UNKNOWN;

@@ -71,10 +71,10 @@ struct policy member_policy(const struct process *p) {
 
 bool member_read_status(struct procfs *procfs, const struct process *p,
                         struct status_sample *ret) {
-  int rc = p->is_dead_leader ? status_read_of_thread(procfs, p->pid, ret)
-                             : status_read_of(procfs, p->pid, ret);
+  uint32_t pid = p->pid;
 
-  if (rc != 0)
+  if ((p->is_dead_leader && find_live_thread(procfs, pid, &pid) != 0) ||
+      status_read_of(procfs, pid, ret) != 0)
     return false;
   page_tables_take(&p->member->tables, ret, p->statm.resident_pages);
   p->member->has_new_tables = true;

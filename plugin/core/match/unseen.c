@@ -115,7 +115,7 @@ static bool read_cgroup(struct procfs *procfs, uint32_t pid,
   struct span value[ATTRIBUTES] = {{0}};
   struct span text, path;
 
-  if (procfs_read_of(procfs, pid, "cgroup", &text) != 0 ||
+  if (procfs_read(procfs, pid, "cgroup", &text) != 0 ||
       cgroup_parse(text.text, text.len, &path) != 0)
     return false;
   attributes_set_cgroup(value, path);

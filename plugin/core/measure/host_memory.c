@@ -6,7 +6,7 @@
 static bool is_live(struct procfs *procfs) {
   uint64_t type;
 
-  return procfs_file_system(procfs, PROCFS_ROOT, "meminfo", &type) == 0 &&
+  return procfs_file_system(procfs, 0, "meminfo", &type) == 0 &&
          type == PROC_SUPER_MAGIC;
 }
 

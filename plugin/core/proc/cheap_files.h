@@ -2,9 +2,7 @@
  * Reads statm, status and comm, which are cheap and cannot hang: the kernel
  * makes their text without the mmap lock.
  *
- * Each file is read through the open directory of a process, or by pid for a
- * process whose identity is known (see procfs_read_of). Returns 0 and fills
- * *ret; else what procfs_read() returns, or -EBADMSG.
+ * Returns 0 and fills *ret; else what procfs_read() returns, or -EBADMSG.
  */
 #ifndef SMAPS_CHEAP_FILES_H
 #define SMAPS_CHEAP_FILES_H
@@ -13,22 +11,17 @@
 #include "proc/status.h"
 #include <smaps/procfs.h>
 
-int statm_read(struct procfs *p, int process_fd, struct statm_sample *ret);
 int statm_read_of(struct procfs *p, uint32_t pid, struct statm_sample *ret);
 /* Through a file that stays open; see procfs_read_kept(). */
 int statm_read_kept(struct procfs *p, uint32_t pid, struct procfs_file *file,
                     struct statm_sample *ret);
 
-int status_read(struct procfs *p, int process_fd, struct status_sample *ret);
 int status_read_of(struct procfs *p, uint32_t pid, struct status_sample *ret);
-/* Opens the directory of a thread that has memory, if the main thread has
- * ended; PROCFS_GONE if there is none. */
-int open_live_thread(struct procfs *p, int process_fd, int *ret_fd);
-/* Reads status of such a thread. */
-int status_read_of_thread(struct procfs *p, uint32_t pid,
-                          struct status_sample *ret);
+/* Finds a thread that has memory, if the main thread has ended; PROCFS_GONE if
+ * there is none. The files are those of its id. */
+int find_live_thread(struct procfs *p, uint32_t pid, uint32_t *ret);
 
-/* The name, without its newline. Returns what procfs_read_of() does. */
+/* The name, without its newline. Returns what procfs_read() does. */
 int comm_read_of(struct procfs *p, uint32_t pid, struct span *ret);
 
 /* True if a thread of it is in uninterruptible sleep: it may hold locks that

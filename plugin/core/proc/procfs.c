@@ -271,12 +271,25 @@ int procfs_list(struct procfs *p, const struct procfs_entry **ret, size_t *n) {
   return 0;
 }
 
-static int directory_fd(struct procfs *p, int dir_fd) {
-  return dir_fd != PROCFS_ROOT ? dir_fd : p->root_fd;
+/* Room for a path in map_files. */
+#define PATH_SIZE 64
+
+/* "PID/NAME"; snprintf would cost a tenth of the whole read. */
+static void make_path(char *ret, uint32_t pid, const char *name) {
+  char digits[10];
+  size_t n = 0;
+
+  for (uint32_t rest = pid; rest > 0; rest /= 10)
+    digits[n++] = (char)('0' + rest % 10);
+  while (n > 0)
+    *ret++ = digits[--n];
+  if (pid > 0)
+    *ret++ = '/';
+  strcpy(ret, name);
 }
 
-static int open_directory(int at_fd, const char *name, int *ret_fd) {
-  int fd = openat(at_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+static int open_at(int at_fd, const char *name, int flags, int *ret_fd) {
+  int fd = openat(at_fd, name, flags | O_CLOEXEC);
 
   if (fd < 0)
     return procfs_outcome_of(errno);
@@ -284,41 +297,31 @@ static int open_directory(int at_fd, const char *name, int *ret_fd) {
   return 0;
 }
 
-int procfs_open_process(struct procfs *p, uint32_t pid, int *ret_fd) {
-  char name[16];
+static int open_of(struct procfs *p, uint32_t pid, const char *name, int flags,
+                   int *ret_fd) {
+  char path[PATH_SIZE];
 
-  procfs_announce(p, "the directory");
-  snprintf(name, sizeof(name), "%u", pid);
-  return open_directory(directory_fd(p, PROCFS_ROOT), name, ret_fd);
-}
-
-int procfs_open_thread(struct procfs *p, int process_fd, uint32_t tid,
-                       int *ret_fd) {
-  char name[24];
-
-  (void)p;
-  snprintf(name, sizeof(name), "task/%u", tid);
-  return open_directory(process_fd, name, ret_fd);
+  make_path(path, pid, name);
+  return open_at(p->root_fd, path, flags, ret_fd);
 }
 
 int procfs_open_outside(struct procfs *p, const char *path, int *ret_fd) {
-  return open_directory(p->root_fd, path + !is_kernels(p->root_fd), ret_fd);
+  return open_at(p->root_fd, path + !is_kernels(p->root_fd),
+                 O_PATH | O_DIRECTORY, ret_fd);
 }
 
-int procfs_list_threads(struct procfs *p, int process_fd, uint32_t *tids,
+int procfs_list_threads(struct procfs *p, uint32_t pid, uint32_t *tids,
                         size_t max, size_t *ret_n) {
   struct dirent *e;
   size_t n = 0;
   DIR *dir;
-  int fd;
+  int fd = -1, rc = open_of(p, pid, "task", O_RDONLY | O_DIRECTORY, &fd);
 
-  (void)p;
-  fd = openat(process_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0)
-    return procfs_outcome_of(errno);
+  if (rc != 0)
+    return rc;
   dir = fdopendir(fd);
   if (!dir) {
-    int rc = -errno;
+    rc = -errno;
     close(fd);
     return rc;
   }
@@ -339,30 +342,19 @@ static ssize_t read_retry(int fd, char *buffer, size_t size) {
   return n;
 }
 
-static int open_file(struct procfs *p, int dir_fd, const char *name,
-                     int *ret_fd) {
-  int fd = openat(directory_fd(p, dir_fd), name, O_RDONLY | O_CLOEXEC);
-
-  if (fd < 0)
-    return procfs_outcome_of(errno);
-  *ret_fd = fd;
-  return 0;
-}
-
-int procfs_open_file(struct procfs *p, int dir_fd, const char *name,
+int procfs_open_file(struct procfs *p, uint32_t pid, const char *name,
                      int *ret_fd) {
   procfs_announce(p, name);
-  return open_file(p, dir_fd, name, ret_fd);
+  return open_of(p, pid, name, O_RDONLY, ret_fd);
 }
 
-int procfs_file_system(struct procfs *p, int dir_fd, const char *path,
+int procfs_file_system(struct procfs *p, uint32_t pid, const char *name,
                        uint64_t *ret) {
-  int fd = openat(directory_fd(p, dir_fd), path, O_PATH | O_CLOEXEC);
   struct statfs fs;
-  int rc;
+  int fd = -1, rc = open_of(p, pid, name, O_PATH, &fd);
 
-  if (fd < 0)
-    return procfs_outcome_of(errno);
+  if (rc != 0)
+    return rc;
   rc = fstatfs(fd, &fs) == 0 ? 0 : procfs_outcome_of(errno);
   close(fd);
   if (rc == 0)
@@ -411,16 +403,12 @@ static void keep_open(struct procfs *p, int fd, struct procfs_file *file) {
   p->n_kept++;
 }
 
-/* Keeps the file open in `file` unless that is NULL. */
-static int read_at(struct procfs *p, int dir_fd, const char *path, size_t max,
-                   struct procfs_file *file, struct span *ret) {
+/* Closes fd, and keeps the file open in `file` unless that is NULL. */
+static int read_opened(struct procfs *p, int fd, size_t max,
+                       struct procfs_file *file, struct span *ret) {
   size_t len = 0;
-  int fd = -1, rc;
+  int rc = fill_buffer(p, fd, max, &len);
 
-  rc = open_file(p, dir_fd, path, &fd);
-  if (rc != 0)
-    return rc;
-  rc = fill_buffer(p, fd, max, &len);
   if (rc == 0 && file)
     keep_open(p, fd, file);
   close(fd);
@@ -429,38 +417,25 @@ static int read_at(struct procfs *p, int dir_fd, const char *path, size_t max,
   return rc;
 }
 
-int procfs_read_head(struct procfs *p, int dir_fd, const char *name, size_t max,
-                     struct span *ret) {
-  procfs_announce(p, name);
-  return read_at(p, dir_fd, name, max, NULL, ret);
-}
-
-int procfs_read(struct procfs *p, int dir_fd, const char *name,
-                struct span *ret) {
-  return procfs_read_head(p, dir_fd, name, SIZE_MAX, ret);
-}
-
-/* "PID/NAME"; snprintf would cost a tenth of the whole read. */
-static void make_path(char *ret, uint32_t pid, const char *name) {
-  char digits[10];
-  size_t n = 0;
-
-  do
-    digits[n++] = (char)('0' + pid % 10);
-  while ((pid /= 10) > 0);
-  while (n > 0)
-    *ret++ = digits[--n];
-  *ret++ = '/';
-  strcpy(ret, name);
-}
-
-int procfs_read_of(struct procfs *p, uint32_t pid, const char *name,
+int procfs_read_in(struct procfs *p, int dir_fd, const char *name,
                    struct span *ret) {
-  char path[32];
+  int fd = -1, rc;
 
-  make_path(path, pid, name);
   procfs_announce(p, name);
-  return read_at(p, PROCFS_ROOT, path, SIZE_MAX, NULL, ret);
+  rc = open_at(dir_fd, name, O_RDONLY, &fd);
+  return rc != 0 ? rc : read_opened(p, fd, SIZE_MAX, NULL, ret);
+}
+
+int procfs_read_head(struct procfs *p, uint32_t pid, const char *name,
+                     size_t max, struct span *ret) {
+  int fd = -1, rc = procfs_open_file(p, pid, name, &fd);
+
+  return rc != 0 ? rc : read_opened(p, fd, max, NULL, ret);
+}
+
+int procfs_read(struct procfs *p, uint32_t pid, const char *name,
+                struct span *ret) {
+  return procfs_read_head(p, pid, name, SIZE_MAX, ret);
 }
 
 void procfs_drop(struct procfs *p, struct procfs_file *file) {
@@ -481,7 +456,7 @@ void procfs_keep(struct procfs *p, const char *path, struct procfs_file *file) {
   int fd = -1;
 
   if (!has_kept(p, file) && p->n_kept < p->max_kept &&
-      open_file(p, PROCFS_ROOT, path, &fd) == 0) {
+      open_at(p->root_fd, path, O_RDONLY, &fd) == 0) {
     keep_open(p, fd, file);
     close(fd);
   }
@@ -505,21 +480,22 @@ int procfs_read_open(struct procfs *p, struct procfs_file *file,
 
 int procfs_read_kept(struct procfs *p, uint32_t pid, const char *name,
                      struct procfs_file *file, struct span *ret) {
-  char path[32];
+  int fd = -1, rc;
 
-  procfs_announce(p, name);
-  if (has_kept(p, file))
+  if (has_kept(p, file)) {
+    procfs_announce(p, name);
     return procfs_read_open(p, file, ret);
-  make_path(path, pid, name);
-  return read_at(p, PROCFS_ROOT, path, SIZE_MAX, file, ret);
+  }
+  rc = procfs_open_file(p, pid, name, &fd);
+  return rc != 0 ? rc : read_opened(p, fd, SIZE_MAX, file, ret);
 }
 
 int procfs_count_threads(struct procfs *p, uint32_t pid, uint32_t *ret) {
-  char path[32];
+  char path[PATH_SIZE];
   struct stat st;
 
   make_path(path, pid, "task");
-  if (fstatat(directory_fd(p, PROCFS_ROOT), path, &st, 0) < 0)
+  if (fstatat(p->root_fd, path, &st, 0) < 0)
     return procfs_outcome_of(errno);
   /* ".", ".." and one directory per thread. */
   if (st.st_nlink < 3)
@@ -528,16 +504,14 @@ int procfs_count_threads(struct procfs *p, uint32_t pid, uint32_t *ret) {
   return 0;
 }
 
-int procfs_read_pieces(struct procfs *p, int dir_fd, const char *name,
+int procfs_read_pieces(struct procfs *p, uint32_t pid, const char *name,
                        size_t (*feed)(void *ctx, const char *text, size_t len),
                        void *ctx) {
   bool is_empty = true;
   size_t len = 0;
   ssize_t n;
-  int fd = -1, rc;
+  int fd = -1, rc = procfs_open_file(p, pid, name, &fd);
 
-  procfs_announce(p, name);
-  rc = open_file(p, dir_fd, name, &fd);
   if (rc != 0)
     return rc;
   while ((n = read_retry(fd, p->buffer + len, p->cap_buffer - len)) > 0) {
@@ -566,12 +540,14 @@ int procfs_read_pieces(struct procfs *p, int dir_fd, const char *name,
   return len > 0 ? -EBADMSG : 0;
 }
 
-int procfs_read_link(struct procfs *p, int dir_fd, const char *name,
+int procfs_read_link(struct procfs *p, uint32_t pid, const char *name,
                      struct span *ret) {
+  char path[PATH_SIZE];
   ssize_t n;
 
   procfs_announce(p, name);
-  n = readlinkat(directory_fd(p, dir_fd), name, p->buffer, p->cap_buffer - 1);
+  make_path(path, pid, name);
+  n = readlinkat(p->root_fd, path, p->buffer, p->cap_buffer - 1);
   if (n < 0)
     return procfs_outcome_of(errno);
   p->buffer[n] = '\0';

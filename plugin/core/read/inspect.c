@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cgroup/cgroup.h"
 #include "proc/cheap_files.h"
@@ -34,22 +33,9 @@ static uint64_t hash_image(const struct inspection *seen) {
   return mix(hash, seen->statm.text_pages);
 }
 
-static int open_memory(struct procfs *procfs, bool is_dead_leader, int fd,
-                       int *ret_fd) {
-  int rc;
-
-  if (!is_dead_leader) {
-    *ret_fd = fd;
-    return 0;
-  }
-  rc = open_live_thread(procfs, fd, ret_fd);
-  close(fd);
-  return rc;
-}
-
 int inspect_stat(struct procfs *procfs, uint32_t pid, struct stat_sample *ret) {
   struct span text;
-  int rc = procfs_read_of(procfs, pid, "stat", &text);
+  int rc = procfs_read(procfs, pid, "stat", &text);
 
   if (rc == 0)
     rc = stat_parse(text.text, text.len, ret);
@@ -57,12 +43,12 @@ int inspect_stat(struct procfs *procfs, uint32_t pid, struct stat_sample *ret) {
   return rc;
 }
 
-int inspect_open_memory(struct procfs *procfs, const struct proc_ref *p,
-                        int *ret_fd) {
-  int fd;
-  int rc = procfs_open_process(procfs, p->pid, &fd);
-
-  return rc != 0 ? rc : open_memory(procfs, p->is_dead_leader, fd, ret_fd);
+int inspect_find_memory(struct procfs *procfs, const struct proc_ref *p,
+                        uint32_t *ret_pid) {
+  if (p->is_dead_leader)
+    return find_live_thread(procfs, p->pid, ret_pid);
+  *ret_pid = p->pid;
+  return 0;
 }
 
 /*
@@ -80,10 +66,10 @@ static size_t length_without_deleted(struct span path) {
   return path.len;
 }
 
-static int read_executable(struct inspect_ctx *in, int fd,
+static int read_executable(struct inspect_ctx *in, uint32_t pid,
                            struct inspection *seen, struct span *ret) {
   struct span path;
-  int rc = procfs_read_link(in->procfs, fd, "exe", &path);
+  int rc = procfs_read_link(in->procfs, pid, "exe", &path);
 
   seen->is_executable_denied = rc == PROCFS_DENIED;
   seen->executable_denied_s = 0;
@@ -99,10 +85,10 @@ static int read_executable(struct inspect_ctx *in, int fd,
 
 /* An empty command line (setproctitle(""), argv overwritten) is replaced by
  * comm, as in the processes plugin. */
-static int read_command_line(struct inspect_ctx *in, int fd,
+static int read_command_line(struct inspect_ctx *in, uint32_t pid,
                              const struct inspection *seen, struct span *ret) {
   struct span text;
-  int rc = procfs_read_head(in->procfs, fd, "cmdline", CMDLINE_MAX, &text);
+  int rc = procfs_read_head(in->procfs, pid, "cmdline", CMDLINE_MAX, &text);
 
   ret->text = in->command_line;
   if (rc == 0)
@@ -168,10 +154,10 @@ static void find_container_names(struct inspect_ctx *in, uint64_t now_ns,
     value[ATTRIBUTE_NAMESPACE] = span_of(names->namespace);
 }
 
-static int read_cgroup(struct inspect_ctx *in, int fd, uint64_t now_ns,
+static int read_cgroup(struct inspect_ctx *in, uint32_t pid, uint64_t now_ns,
                        struct inspection *seen, struct span value[ATTRIBUTES]) {
   struct span text, path;
-  int rc = procfs_read(in->procfs, fd, "cgroup", &text);
+  int rc = procfs_read(in->procfs, pid, "cgroup", &text);
 
   if (rc == 0 && cgroup_parse(text.text, text.len, &path) == 0)
     attributes_set_cgroup(value, path);
@@ -234,8 +220,8 @@ static bool wants_executable(const struct inspect_ctx *in,
 }
 
 static int read_memory_names(struct inspect_ctx *in, const struct proc_ref *p,
-                             int fd, const struct occasion *o, uint32_t now_s,
-                             struct inspection *seen,
+                             uint32_t pid, const struct occasion *o,
+                             uint32_t now_s, struct inspection *seen,
                              struct span value[ATTRIBUTES]) {
   int rc = 0;
 
@@ -243,37 +229,38 @@ static int read_memory_names(struct inspect_ctx *in, const struct proc_ref *p,
   seen->executable_denied_s = o->is_new ? 0 : p->executable_denied_s;
   if (wants_executable(in, p, o, seen, now_s)) {
     value[ATTRIBUTE_EXECUTABLE].text = NULL;
-    rc = read_executable(in, fd, seen, &value[ATTRIBUTE_EXECUTABLE]);
+    rc = read_executable(in, pid, seen, &value[ATTRIBUTE_EXECUTABLE]);
     if (seen->is_executable_denied)
       seen->executable_denied_s = now_s ? now_s : 1;
   }
   if (rc == 0 && wants_command_line(in, p, o, seen)) {
     seen->switches = count_switches(&o->status); /* before the read */
-    rc = read_command_line(in, fd, seen, &value[ATTRIBUTE_COMMAND_LINE]);
+    rc = read_command_line(in, pid, seen, &value[ATTRIBUTE_COMMAND_LINE]);
   }
   return rc;
 }
 
 /* Names that are not read keep their old values. */
-static int read_names(struct inspect_ctx *in, const struct proc_ref *p, int fd,
-                      const struct attributes *old, struct occasion *o,
-                      uint64_t now_ns, struct inspection *seen,
-                      struct span value[ATTRIBUTES], uint32_t *uid) {
+static int read_names(struct inspect_ctx *in, const struct proc_ref *p,
+                      uint32_t pid, const struct attributes *old,
+                      struct occasion *o, uint64_t now_ns,
+                      struct inspection *seen, struct span value[ATTRIBUTES],
+                      uint32_t *uid) {
   bool wants_status = wants(in, ATTRIBUTE_USER) || o->is_hidden ||
                       (in->rule_attributes >> ATTRIBUTE_COMMAND_LINE) & 1;
-  int rc = wants_status ? status_read(in->procfs, fd, &o->status) : 0;
+  int rc = wants_status ? status_read_of(in->procfs, pid, &o->status) : 0;
 
   value[ATTRIBUTE_COMM] = span_of(seen->comm);
   value[ATTRIBUTE_EXECUTABLE] = span_of(old->value[ATTRIBUTE_EXECUTABLE]);
   value[ATTRIBUTE_COMMAND_LINE] = span_of(old->value[ATTRIBUTE_COMMAND_LINE]);
   if (rc == 0)
-    rc = read_memory_names(in, p, fd, o, (uint32_t)(now_ns / NS_PER_S), seen,
+    rc = read_memory_names(in, p, pid, o, (uint32_t)(now_ns / NS_PER_S), seen,
                            value);
   if (rc == 0 && wants(in, ATTRIBUTE_USER))
     rc = find_user(in, &o->status, now_ns, uid, &value[ATTRIBUTE_USER]);
   if (rc == 0 && in->attributes & CGROUP_ATTRIBUTES)
     /* Read last, because its values point into the buffer. */
-    rc = read_cgroup(in, fd, now_ns, seen, value);
+    rc = read_cgroup(in, pid, now_ns, seen, value);
   return rc;
 }
 
@@ -284,7 +271,8 @@ static int read_names(struct inspect_ctx *in, const struct proc_ref *p, int fd,
  * no memory in, and the others only if they may have changed.
  */
 static int inspect_names(struct inspect_ctx *in, const struct proc_ref *p,
-                         int fd, uint64_t now_ns, struct inspection *seen) {
+                         uint32_t pid, uint64_t now_ns,
+                         struct inspection *seen) {
   static const struct stored_attributes none;
   bool is_known =
       p->identified_ns && p->starttime_ticks == seen->stat.starttime_ticks;
@@ -300,7 +288,7 @@ static int inspect_names(struct inspect_ctx *in, const struct proc_ref *p,
   if (!o.is_first &&
       !inspect_is_due(p->pid, p->identified_ns, now_ns, in->interval_ns))
     return 0;
-  rc = read_names(in, p, fd, &old, &o, now_ns, seen, value, &uid);
+  rc = read_names(in, p, pid, &old, &o, now_ns, seen, value, &uid);
   if (rc != 0)
     return rc;
   rc = attributes_renew(stored, value, uid, &seen->attributes);
@@ -311,27 +299,28 @@ static int inspect_names(struct inspect_ctx *in, const struct proc_ref *p,
   return 0;
 }
 
-/* Continues the inspection through fd, and closes it. */
+/* Continues the inspection with the memory. */
 static int inspect_memory(struct inspect_ctx *in, const struct proc_ref *p,
-                          int fd, uint64_t now_ns, struct inspection *seen) {
-  int memory_fd = -1;
-  /* A dead main thread is alive only with other threads. */
-  int rc = open_memory(in->procfs, stat_is_dead(&seen->stat), fd, &memory_fd);
+                          uint64_t now_ns, struct inspection *seen) {
+  uint32_t pid = p->pid;
+  int rc = 0;
 
   seen->file = "task";
+  /* A dead main thread is alive only with other threads. */
+  if (stat_is_dead(&seen->stat))
+    rc = find_live_thread(in->procfs, pid, &pid);
   if (rc != 0)
     return rc;
   seen->file = "statm";
-  rc = statm_read(in->procfs, memory_fd, &seen->statm);
+  rc = statm_read_of(in->procfs, pid, &seen->statm);
   /* No mm, but not a zombie yet: it is exiting. */
   if (rc == 0 && !statm_has_mm(&seen->statm))
     rc = PROCFS_GONE;
   if (rc == 0) {
     seen->image = hash_image(seen);
     seen->file = "names";
-    rc = inspect_names(in, p, memory_fd, now_ns, seen);
+    rc = inspect_names(in, p, pid, now_ns, seen);
   }
-  close(memory_fd);
   return rc;
 }
 
@@ -355,20 +344,15 @@ int inspect_process(struct inspect_ctx *in, const struct proc_ref *p,
                     uint64_t now_ns, struct inspection *ret) {
   struct stat_sample stat;
   struct span text;
-  int fd, rc;
+  int rc = procfs_read(in->procfs, p->pid, "stat", &text);
 
   *ret = (struct inspection){.file = "stat"};
-  rc = procfs_open_process(in->procfs, p->pid, &fd);
-  if (rc != 0)
-    return rc;
-  rc = procfs_read(in->procfs, fd, "stat", &text);
   if (rc == 0)
     rc = stat_parse(text.text, text.len, &stat);
   if (rc == 0)
     adopt_stat(ret, &stat);
   if (rc == 0 && ret->state == PROCESS_ALIVE)
-    return inspect_memory(in, p, fd, now_ns, ret);
-  close(fd);
+    return inspect_memory(in, p, now_ns, ret);
   return rc;
 }
 

@@ -79,12 +79,12 @@ bool inspect_is_due(uint32_t pid, uint64_t identified_ns, uint64_t now_ns,
                     uint64_t interval_ns);
 
 /*
- * Opens the directory through which the memory of a process is read: its own,
- * or that of a live thread if the main thread has exited. As
- * procfs_open_process(). The pid is not checked again: it comes to another
- * process only after thousands of other pids. rollup_reader.c does, by size.
+ * Finds whose files show the memory of a process: its own, or those of a live
+ * thread if the main thread has exited. The pid is not checked again: it comes
+ * to another process only after thousands of other pids. rollup_reader.c does,
+ * by size.
  */
-int inspect_open_memory(struct procfs *procfs, const struct proc_ref *p,
-                        int *ret_fd);
+int inspect_find_memory(struct procfs *procfs, const struct proc_ref *p,
+                        uint32_t *ret_pid);
 
 #endif

@@ -58,15 +58,12 @@ static size_t feed_mappings(void *ctx, const char *text, size_t len) {
 
 static int read_mappings(struct worker_context *w, const struct proc_ref *p,
                          bool has_amounts, struct rollup *ret) {
-  int fd = -1;
-  int rc = inspect_open_memory(w->procfs, p, &fd);
+  const char *name = has_amounts ? "smaps" : "maps";
+  uint32_t pid;
+  int rc = inspect_find_memory(w->procfs, p, &pid);
 
-  if (rc != 0)
-    return rc;
-  rc = has_amounts
-           ? procfs_read_pieces(w->procfs, fd, "smaps", feed_mappings, w)
-           : procfs_read_pieces(w->procfs, fd, "maps", feed_mappings, w);
-  close(fd);
+  if (rc == 0)
+    rc = procfs_read_pieces(w->procfs, pid, name, feed_mappings, w);
   if (rc != 0)
     return rc;
   return has_amounts ? mapping_table_finish(w->table, ret)

@@ -1,36 +1,18 @@
 #include "read/rollup_reader.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 #include "proc/cheap_files.h"
 
 /* Kernels without CONFIG_PROC_PAGE_MONITOR have no smaps_rollup. A missing file
  * looks like a process that has ended, unless statm shows its memory. */
-static int explain_missing(const struct rollup_reader *r,
-                           const struct proc_ref *p) {
-  struct procfs *procfs = r->pages.procfs;
+static int explain_missing(const struct rollup_reader *r, uint32_t pid) {
   struct statm_sample statm;
-  int fd = -1;
-  bool shows_memory;
 
-  if (r->has_rollup || inspect_open_memory(procfs, p, &fd) != 0)
-    return PROCFS_GONE;
-  shows_memory = statm_read(procfs, fd, &statm) == 0 && statm_has_mm(&statm);
-  close(fd);
-  return shows_memory ? -ENOSYS : PROCFS_GONE;
-}
-
-static int read_of_thread(struct procfs *procfs, const struct proc_ref *p,
-                          struct span *ret) {
-  int fd = -1;
-  int rc = inspect_open_memory(procfs, p, &fd);
-
-  if (rc != 0)
-    return rc;
-  rc = procfs_read(procfs, fd, "smaps_rollup", ret);
-  close(fd);
-  return rc;
+  return !r->has_rollup && statm_read_of(r->pages.procfs, pid, &statm) == 0 &&
+                 statm_has_mm(&statm)
+             ? -ENOSYS
+             : PROCFS_GONE;
 }
 
 /* True if another process has come to the pid since the inspection. Of one that
@@ -47,17 +29,18 @@ static bool is_of_another(const struct rollup_reader *r,
          stat.starttime_ticks != p->starttime_ticks;
 }
 
-/* Reads by path, which is cheapest, unless only another thread shows it. */
 static int read_rollup(struct rollup_reader *r, const struct proc_ref *p,
                        struct rollup *ret) {
   struct procfs *procfs = r->pages.procfs;
   struct span text;
-  int rc = p->is_dead_leader
-               ? read_of_thread(procfs, p, &text)
-               : procfs_read_of(procfs, p->pid, "smaps_rollup", &text);
+  uint32_t pid;
+  int rc = inspect_find_memory(procfs, p, &pid);
 
+  if (rc != 0)
+    return rc;
+  rc = procfs_read(procfs, pid, "smaps_rollup", &text);
   if (rc == PROCFS_GONE)
-    return explain_missing(r, p);
+    return explain_missing(r, pid);
   if (rc != 0)
     return rc;
   r->has_rollup = true;
@@ -105,12 +88,11 @@ static size_t count_lines(void *ctx, const char *text, size_t len) {
 static bool has_too_many_mappings(struct rollup_reader *r,
                                   const struct proc_ref *p, uint32_t most) {
   struct mapping_count count = {.heartbeat = r->pages.heartbeat, .most = most};
-  int fd = -1;
+  uint32_t pid;
 
-  if (most == 0 || inspect_open_memory(r->pages.procfs, p, &fd) != 0)
+  if (most == 0 || inspect_find_memory(r->pages.procfs, p, &pid) != 0)
     return false;
-  procfs_read_pieces(r->pages.procfs, fd, "maps", count_lines, &count);
-  close(fd);
+  procfs_read_pieces(r->pages.procfs, pid, "maps", count_lines, &count);
   return count.n > most;
 }
 

@@ -85,7 +85,7 @@ struct maps_feed {
   struct page_reader *reader;
   struct page_layout *layout;
   const struct page_watcher *watcher; /* or NULL */
-  int dir_fd;
+  uint32_t pid;
   unsigned queries;
   int error;
 };
@@ -128,7 +128,7 @@ static bool is_hugetlb(struct maps_feed *f, const struct rollup_line *line) {
     return false;
   snprintf(path, sizeof(path), "map_files/%" PRIx64 "-%" PRIx64, line->start,
            line->end);
-  return procfs_file_system(f->reader->procfs, f->dir_fd, path, &type) == 0 &&
+  return procfs_file_system(f->reader->procfs, f->pid, path, &type) == 0 &&
          type == HUGETLBFS_MAGIC;
 }
 
@@ -282,19 +282,19 @@ static int refine(struct page_layout *l, struct page_reader *r, int pagemap) {
 
 /* --- all of it --- */
 
-int page_layout_read(struct page_reader *r, int dir_fd, int pagemap,
+int page_layout_read(struct page_reader *r, uint32_t pid, int pagemap,
                      uint64_t resident_pages,
                      const struct page_watcher *watcher,
                      struct page_layout **ret) {
   struct page_layout *l = calloc(1, sizeof(*l));
   struct maps_feed f = {
-      .reader = r, .layout = l, .watcher = watcher, .dir_fd = dir_fd};
+      .reader = r, .layout = l, .watcher = watcher, .pid = pid};
   int rc;
 
   if (!l)
     return -ENOMEM;
   atomic_init(&l->holders, 1);
-  rc = procfs_read_pieces(r->procfs, dir_fd, "maps", feed_maps, &f);
+  rc = procfs_read_pieces(r->procfs, pid, "maps", feed_maps, &f);
   if (rc == 0)
     rc = f.error;
   if (rc == 0 && resident_pages < page_layout_pages(l, PAGES_ALL) / SPARSE)

@@ -43,7 +43,7 @@ struct page_watcher {
  * mapped pages are resident. Returns 0, an outcome of procfs.h or a negative
  * errno: -EFBIG for more than some 100,000 separate runs.
  */
-int page_layout_read(struct page_reader *r, int dir_fd, int pagemap,
+int page_layout_read(struct page_reader *r, uint32_t pid, int pagemap,
                      uint64_t resident_pages,
                      const struct page_watcher *watcher,
                      struct page_layout **ret);

@@ -86,14 +86,14 @@ void page_reader_count(struct page_reader *r, unsigned reads) {
 
 int page_lookup_read_statm(const struct page_lookup *l,
                            struct statm_sample *ret) {
-  int rc = statm_read(l->reader->procfs, l->dir_fd, ret);
+  int rc = statm_read_of(l->reader->procfs, l->pid, ret);
 
   return rc == 0 && !statm_has_mm(ret) ? PROCFS_GONE : rc;
 }
 
 /* If maps can be opened, pagemap itself is refused, not the process. */
 static int name_refusal(const struct page_lookup *l) {
-  int fd, rc = procfs_open_file(l->reader->procfs, l->dir_fd, "maps", &fd);
+  int fd, rc = procfs_open_file(l->reader->procfs, l->pid, "maps", &fd);
 
   if (rc == 0)
     close(fd);
@@ -103,8 +103,7 @@ static int name_refusal(const struct page_lookup *l) {
 /* A missing pagemap looks like a process that has ended. */
 static int open_pagemap(struct page_lookup *l) {
   struct statm_sample statm;
-  int rc =
-      procfs_open_file(l->reader->procfs, l->dir_fd, "pagemap", &l->pagemap);
+  int rc = procfs_open_file(l->reader->procfs, l->pid, "pagemap", &l->pagemap);
 
   if (rc == PROCFS_DENIED)
     return name_refusal(l);
@@ -120,7 +119,7 @@ static int open_pagecount(struct page_reader *r) {
   size_t n;
   int fd;
 
-  if (procfs_open_file(r->procfs, PROCFS_ROOT, "kpagecount", &fd) != 0)
+  if (procfs_open_file(r->procfs, 0, "kpagecount", &fd) != 0)
     return -1;
   if (pagemap_read(fd, 0, &number, 1, &n) == 0)
     return fd;
@@ -131,15 +130,12 @@ static int open_pagecount(struct page_reader *r) {
 int page_lookup_open(struct page_reader *r, const struct proc_ref *p,
                      uint64_t seed, struct page_lookup *ret) {
   struct page_lookup l = {.reader = r, .random = seed};
-  int rc = inspect_open_memory(r->procfs, p, &l.dir_fd);
+  int rc = inspect_find_memory(r->procfs, p, &l.pid);
 
+  if (rc == 0)
+    rc = open_pagemap(&l);
   if (rc != 0)
     return rc;
-  rc = open_pagemap(&l);
-  if (rc != 0) {
-    close(l.dir_fd);
-    return rc;
-  }
   prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
   l.pagecount = open_pagecount(r);
   l.has_mapcounts = l.pagecount >= 0;
@@ -151,7 +147,6 @@ void page_lookup_close(const struct page_lookup *l) {
   if (l->pagecount >= 0)
     close(l->pagecount);
   close(l->pagemap);
-  close(l->dir_fd);
 }
 
 /* --- random numbers --- */

@@ -118,7 +118,7 @@ struct page_tally {
 
 struct page_lookup {
   struct page_reader *reader;
-  int dir_fd; /* of the process, or of a thread that has its memory */
+  uint32_t pid; /* of the process, or of a thread that has its memory */
   int pagemap;
   int pagecount; /* negative if it cannot be read */
   /* False without CAP_SYS_ADMIN, and where kpagecount cannot be read: the price

@@ -388,7 +388,7 @@ static int sample_from(struct page_lookup *l, const struct proc_ref *p,
 
   *ret = (struct page_sample){.layout = page_layout_share(given)};
   if (!given) {
-    rc = page_layout_read(l->reader, l->dir_fd, l->pagemap, p->resident_pages,
+    rc = page_layout_read(l->reader, l->pid, l->pagemap, p->resident_pages,
                           request->watcher, &ret->layout);
     ret->layout_ns = l->reader->clock_ns() - begin;
   }

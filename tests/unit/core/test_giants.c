@@ -87,23 +87,16 @@ int __real_openat(int dir_fd, const char *path, int flags, ...);
 int __wrap_openat(int dir_fd, const char *path, int flags, ...);
 int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left);
 
-static uint64_t resident_pages_in(int dir_fd) {
-  char path[32], target[128];
-  ssize_t n;
-  const char *slash;
-
-  snprintf(path, sizeof(path), "/proc/self/fd/%d", dir_fd);
-  n = readlink(path, target, sizeof(target) - 1);
-  target[n > 0 ? n : 0] = '\0';
-  slash = strrchr(target, '/');
-  for (unsigned slot = 0; slash && slot < MEMORY_SLOTS; slot++)
-    if (staged->shown[slot].pid == strtoul(slash + 1, NULL, 10))
+static uint64_t resident_pages_of(uint32_t pid) {
+  for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++)
+    if (staged->shown[slot].pid == pid)
       return staged->views[slot].resident_pages;
   return 0;
 }
 
 int __wrap_openat(int dir_fd, const char *path, int flags, ...) {
-  bool is_pagemap = strcmp(path, "pagemap") == 0;
+  const char *slash = strchr(path, '/');
+  bool is_pagemap = slash && strcmp(slash, "/pagemap") == 0;
 
   if (is_pagemap && is_denied) {
     errno = EACCES;
@@ -111,8 +104,8 @@ int __wrap_openat(int dir_fd, const char *path, int flags, ...) {
   }
   if (is_pagemap)
     world_spend(SAMPLE_NS);
-  if (strcmp(path, "smaps_rollup") == 0)
-    world_spend(resident_pages_in(dir_fd) * WALK_PAGE_NS);
+  if (slash && strcmp(slash, "/smaps_rollup") == 0)
+    world_spend(resident_pages_of((uint32_t)atoi(path)) * WALK_PAGE_NS);
   return __real_openat(dir_fd, path, flags);
 }
 

@@ -323,6 +323,7 @@ WORLD_TEST(memory_stays_the_parents_until_that_ends) {
 
     f.state = 'Z';
     world_put(w, f);
+    live.pid = pid + 100;
     proctree_put_thread(&w->tree, pid, &live);
   }
   for (int i = 0; i < 3; i++) {

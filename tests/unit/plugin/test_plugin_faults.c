@@ -106,8 +106,9 @@ static void put(size_t i) {
     f.pid = (uint32_t)getpid();
   proctree_put(&tree, &f);
   if (f.pid == 10)
-    for (uint32_t tid = 10; tid < 10 + f.threads; tid++)
-      proctree_put_thread(&tree, 10, &(struct fake){.pid = tid, .comm = "web"});
+    for (uint32_t n = 0; n < f.threads; n++)
+      proctree_put_thread(&tree, 10,
+                          &(struct fake){.pid = 10 + 100 * n, .comm = "web"});
   if (f.pid != DEAD_LEADER)
     return;
   proctree_put_thread(&tree, f.pid, &f);

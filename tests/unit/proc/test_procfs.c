@@ -39,18 +39,15 @@ struct dirent *__wrap_readdir(DIR *dir) {
 struct fixture {
   struct proctree tree;
   struct procfs *procfs;
-  int fd; /* the directory of process 10 */
 };
 
 static void begin(struct fixture *f) {
   proctree_make(&f->tree);
   proctree_write(&f->tree, "10/statm", "1 2 3\n", 6);
   assert_int_equal(procfs_new(f->tree.root, &f->procfs), 0);
-  assert_int_equal(procfs_open_process(f->procfs, 10, &f->fd), 0);
 }
 
 static void done(struct fixture *f) {
-  close(f->fd);
   procfs_free(f->procfs);
   proctree_remove(&f->tree);
 }
@@ -73,7 +70,7 @@ FIXTURE_TEST(root_must_be_a_directory_with_processes) {
 static void expect_text(struct procfs *p, const char *wanted) {
   struct span text;
 
-  assert_int_equal(procfs_read_of(p, 10, "statm", &text), 0);
+  assert_int_equal(procfs_read(p, 10, "statm", &text), 0);
   assert_int_equal(text.len, strlen(wanted));
   assert_memory_equal(text.text, wanted, text.len);
 }
@@ -87,7 +84,7 @@ FIXTURE_TEST(second_handle_follows_the_first) {
   size_t n;
 
   assert_int_equal(procfs_new_second(&second), 0);
-  assert_true(procfs_read_of(second, 10, "statm", &text) < 0);
+  assert_true(procfs_read(second, 10, "statm", &text) < 0);
   assert_int_equal(procfs_follow(second, f->procfs), 0);
   expect_text(second, "1 2 3\n");
 
@@ -137,49 +134,39 @@ FIXTURE_TEST(files_are_read_whole_up_to_the_cap) {
     text[i] = (char)('a' + i % 23);
   for (size_t i = 0; i < LENGTH(sizes); i++) {
     proctree_write(&f->tree, "10/file", text, sizes[i]);
-    assert_int_equal(procfs_read(f->procfs, f->fd, "file", &span), 0);
+    assert_int_equal(procfs_read(f->procfs, 10, "file", &span), 0);
     assert_int_equal(span.len, sizes[i]);
     assert_memory_equal(span.text, text, sizes[i]);
     assert_int_equal(span.text[span.len], '\0');
   }
   proctree_write(&f->tree, "10/file", text, PROCFS_FILE_MAX);
-  assert_int_equal(procfs_read(f->procfs, f->fd, "file", &span), -EFBIG);
-  assert_int_equal(procfs_read(f->procfs, f->fd, "statm", &span), 0);
+  assert_int_equal(procfs_read(f->procfs, 10, "file", &span), -EFBIG);
+  assert_int_equal(procfs_read(f->procfs, 10, "statm", &span), 0);
   free(text);
 }
 
 FIXTURE_TEST(head_of_a_file_is_cut) {
   struct span span;
 
-  assert_int_equal(procfs_read_head(f->procfs, f->fd, "statm", 3, &span), 0);
+  assert_int_equal(procfs_read_head(f->procfs, 10, "statm", 3, &span), 0);
   assert_int_equal(span.len, 3);
   assert_string_equal(span.text, "1 2");
 }
 
 FIXTURE_TEST(outcomes_are_told_apart) {
-  int thread_fd;
+  uint32_t tids[1];
+  size_t n;
   struct span span;
 
   proctree_write(&f->tree, "10/empty", "", 0);
   proctree_write(&f->tree, "10/directory/x", "x", 1);
-  assert_int_equal(procfs_open_process(f->procfs, 12, &thread_fd), PROCFS_GONE);
-  assert_int_equal(procfs_open_thread(f->procfs, f->fd, 10, &thread_fd),
+  assert_int_equal(procfs_list_threads(f->procfs, 10, tids, 1, &n),
                    PROCFS_GONE);
-  assert_int_equal(procfs_read(f->procfs, f->fd, "missing", &span),
-                   PROCFS_GONE);
-  assert_int_equal(procfs_read(f->procfs, f->fd, "empty", &span), PROCFS_NO_MM);
-  assert_int_equal(procfs_read(f->procfs, f->fd, "directory", &span), -EISDIR);
-  assert_int_equal(procfs_read_link(f->procfs, f->fd, "exe", &span),
-                   PROCFS_GONE);
-  assert_int_equal(procfs_read_link(f->procfs, f->fd, "statm", &span), -EINVAL);
-}
-
-FIXTURE_TEST(open_directory_is_of_the_process_that_was_opened) {
-  struct span span;
-
-  proctree_end(&f->tree, 10);
-  proctree_write(&f->tree, "10/statm", "of another\n", 11);
-  assert_int_equal(procfs_read(f->procfs, f->fd, "statm", &span), PROCFS_GONE);
+  assert_int_equal(procfs_read(f->procfs, 10, "missing", &span), PROCFS_GONE);
+  assert_int_equal(procfs_read(f->procfs, 10, "empty", &span), PROCFS_NO_MM);
+  assert_int_equal(procfs_read(f->procfs, 10, "directory", &span), -EISDIR);
+  assert_int_equal(procfs_read_link(f->procfs, 10, "exe", &span), PROCFS_GONE);
+  assert_int_equal(procfs_read_link(f->procfs, 10, "statm", &span), -EINVAL);
 }
 
 FIXTURE_TEST(link_is_read_whole) {
@@ -190,7 +177,7 @@ FIXTURE_TEST(link_is_read_whole) {
   target[3000] = '\0';
   snprintf(path, sizeof(path), "%s/10/exe", f->tree.root);
   assert_int_equal(symlink(target, path), 0);
-  assert_int_equal(procfs_read_link(f->procfs, f->fd, "exe", &span), 0);
+  assert_int_equal(procfs_read_link(f->procfs, 10, "exe", &span), 0);
   assert_int_equal(span.len, 3000);
   assert_string_equal(span.text, target);
 }
@@ -229,7 +216,7 @@ FIXTURE_TEST(pieces_join_to_the_whole) {
   }
   proctree_write(&f->tree, "10/smaps", text, size);
   assert_int_equal(
-      procfs_read_pieces(f->procfs, f->fd, "smaps", take_lines, &pieces), 0);
+      procfs_read_pieces(f->procfs, 10, "smaps", take_lines, &pieces), 0);
   assert_int_equal(pieces.lines, 3000);
   assert_int_equal(pieces.bytes, size);
   free(text);
@@ -240,7 +227,7 @@ FIXTURE_TEST(pieces_that_end_in_part_of_a_line_were_cut_short) {
 
   proctree_write(&f->tree, "10/smaps", "one\ntwo\nthr", 11);
   assert_int_equal(
-      procfs_read_pieces(f->procfs, f->fd, "smaps", take_lines, &pieces),
+      procfs_read_pieces(f->procfs, 10, "smaps", take_lines, &pieces),
       -EBADMSG);
   assert_int_equal(pieces.lines, 2);
 }
@@ -251,8 +238,7 @@ FIXTURE_TEST(line_above_the_cap_is_refused_in_pieces_too) {
 
   proctree_write(&f->tree, "10/smaps", text, PROCFS_FILE_MAX + 1);
   assert_int_equal(
-      procfs_read_pieces(f->procfs, f->fd, "smaps", take_lines, &pieces),
-      -EFBIG);
+      procfs_read_pieces(f->procfs, 10, "smaps", take_lines, &pieces), -EFBIG);
   free(text);
 }
 
@@ -262,29 +248,26 @@ FIXTURE_TEST(threads_are_listed_up_to_the_number_asked_for) {
 
   for (uint32_t tid = 10; tid < 15; tid++)
     proctree_put_thread(&f->tree, 10, &(struct fake){.pid = tid});
-  assert_int_equal(procfs_list_threads(f->procfs, f->fd, tids, 3, &n), 0);
+  assert_int_equal(procfs_list_threads(f->procfs, 10, tids, 3, &n), 0);
   assert_int_equal(n, 3);
   for (int i = 0; i < 3; i++)
     assert_in_range(tids[i], 10, 14);
 }
 
-static void put_state(struct fixture *f, const char *path, char state,
-                      unsigned threads) {
-  proctree_print(&f->tree, 0, path, "State:\t%c (x)\nThreads:\t%u\n", state,
-                 threads);
+static void put_state(struct fixture *f, const char *path, char state) {
+  proctree_print(&f->tree, 0, path, "State:\t%c (x)\nThreads:\t3\n", state);
 }
 
 FIXTURE_TEST(process_is_blocked_if_a_thread_is) {
   assert_false(status_is_blocked(f->procfs, 10));
-  put_state(f, "10/status", 'S', 1);
-  put_state(f, "10/task/11/status", 'D', 3);
-  assert_false(status_is_blocked(f->procfs, 10));
-  put_state(f, "10/status", 'S', 3);
+  put_state(f, "10/status", 'D');
   assert_true(status_is_blocked(f->procfs, 10));
-  put_state(f, "10/task/11/status", 'R', 3);
-  assert_false(status_is_blocked(f->procfs, 10));
-  put_state(f, "10/status", 'D', 1);
+  proctree_put_thread(&f->tree, 10, &(struct fake){.pid = 11});
+  put_state(f, "10/status", 'S');
+  put_state(f, "11/status", 'D');
   assert_true(status_is_blocked(f->procfs, 10));
+  put_state(f, "11/status", 'R');
+  assert_false(status_is_blocked(f->procfs, 10));
 }
 
 /* The directory of the threads has a link for each of them, or none that says

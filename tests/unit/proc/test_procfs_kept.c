@@ -122,7 +122,7 @@ TREE_TEST(kept_file_that_fails_is_dropped) {
 
   proctree_write(tree, "10/statm", "1 2 3\n", 6);
   expect_kept_text(k.procfs, &file, "1 2 3\n");
-  assert_int_equal(procfs_open_process(k.procfs, 10, &directory), 0);
+  directory = open(tree->root, O_PATH);
   assert_int_equal(dup2(directory, file.fd), file.fd);
   assert_int_equal(procfs_read_kept(k.procfs, 10, "statm", &file, &text),
                    -EBADF);

@@ -44,17 +44,15 @@ TEST_OBJECT(struct fixture, begin, done)
 
 /* Makes the layout anew. */
 static int read_layout(struct fixture *f, uint64_t resident_pages) {
-  int dir_fd = -1, fd = -1, rc;
+  int fd = -1, rc;
 
   page_layout_drop(f->layout);
   f->layout = NULL;
-  assert_int_equal(procfs_open_process(f->in.procfs, 10, &dir_fd), 0);
-  procfs_open_file(f->in.procfs, dir_fd, "pagemap", &fd);
-  rc = page_layout_read(&f->in.reader, dir_fd, fd, resident_pages, NULL,
-                        &f->layout);
+  procfs_open_file(f->in.procfs, 10, "pagemap", &fd);
+  rc =
+      page_layout_read(&f->in.reader, 10, fd, resident_pages, NULL, &f->layout);
   if (fd >= 0)
     close(fd);
-  close(dir_fd);
   return rc;
 }
 
