@@ -273,10 +273,9 @@ static void put_all(const struct proctree *t, const char *dir,
   put_exe(t, dir, f);
   n = snprintf(text, sizeof(text),
                "Name:\tx\nUid:\t%u\t%u\t%u\t%u\nThreads:\t%u\n"
-               "%s%svoluntary_ctxt_switches:\t%u\n"
-               "nonvoluntary_ctxt_switches:\t1\n",
+               "%s%s",
                f->uid, f->uid, f->uid, f->uid, f->threads ? f->threads : 1,
-               tables, swap, f->switches);
+               tables, swap);
   put(t, dir, "status", text, (size_t)n);
   n = snprintf(text, sizeof(text), "0::%s\n", f->cgroup ? f->cgroup : "/");
   put(t, dir, "cgroup", text, (size_t)n);

@@ -30,7 +30,6 @@ struct fake {
   unsigned pss_kb;    /* as if the rest of what is shared had two, where 0 */
   unsigned swap_kb;   /* divided by `sharers`, where these are given */
   unsigned faults;    /* minor ones; 10 where 0 */
-  unsigned switches;  /* of context */
   unsigned tables_kb; /* page tables; none are told of where 0 */
 };
 

@@ -102,8 +102,7 @@ static void put_sizes(const struct stage *s, uint32_t pid, uint64_t size_pages,
                  (unsigned long long)v->shared_pages);
   proctree_print(&s->world.tree, pid, "status",
                  "Name:\tx\nUid:\t0\t0\t0\t0\nVmPTE:\t      40 kB\n"
-                 "VmSwap:\t%u kB\nThreads:\t1\nvoluntary_ctxt_switches:\t1\n"
-                 "nonvoluntary_ctxt_switches:\t1\n",
+                 "VmSwap:\t%u kB\nThreads:\t1\n",
                  v->vm_swap_kb);
 }
 

@@ -35,10 +35,6 @@ static bool parse_value(struct cursor *s, enum status_known key,
     return parse_kb(s, &ret->vm_swap_bytes);
   case STATUS_VM_PTE:
     return parse_kb(s, &ret->vm_pte_bytes);
-  case STATUS_VOLUNTARY:
-    return parse_u64(s, &ret->voluntary_switches);
-  case STATUS_INVOLUNTARY:
-    return parse_u64(s, &ret->involuntary_switches);
   }
   return false;
 }
@@ -49,14 +45,9 @@ static enum status_known parse_key(struct cursor *s) {
     const char *name;
     enum status_known key;
   } known[] = {
-      {"State:", STATUS_STATE},
-      {"PPid:", STATUS_PARENT},
-      {"Uid:", STATUS_UID},
-      {"VmPTE:", STATUS_VM_PTE},
-      {"VmSwap:", STATUS_VM_SWAP},
-      {"Threads:", STATUS_THREADS},
-      {"voluntary_ctxt_switches:", STATUS_VOLUNTARY},
-      {"nonvoluntary_ctxt_switches:", STATUS_INVOLUNTARY},
+      {"State:", STATUS_STATE},    {"PPid:", STATUS_PARENT},
+      {"Uid:", STATUS_UID},        {"VmPTE:", STATUS_VM_PTE},
+      {"VmSwap:", STATUS_VM_SWAP}, {"Threads:", STATUS_THREADS},
   };
 
   for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -79,8 +70,6 @@ static enum status_known parse_key(struct cursor *s) {
  * …
  * Threads:	1
  * …
- * voluntary_ctxt_switches:	1
- * nonvoluntary_ctxt_switches:	0
  *
  * The kernel escapes a newline in the name, so no process can add a line. A
  * value without its newline was cut short and would be another value.

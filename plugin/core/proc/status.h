@@ -13,10 +13,8 @@ enum status_known {
   STATUS_THREADS = 1 << 1,
   STATUS_VM_SWAP = 1 << 2,
   STATUS_VM_PTE = 1 << 3,
-  STATUS_VOLUNTARY = 1 << 4,
-  STATUS_INVOLUNTARY = 1 << 5,
-  STATUS_STATE = 1 << 6,
-  STATUS_PARENT = 1 << 7,
+  STATUS_STATE = 1 << 4,
+  STATUS_PARENT = 1 << 5,
 };
 
 struct status_sample {
@@ -27,8 +25,6 @@ struct status_sample {
   uint32_t threads;
   uint64_t vm_swap_bytes; /* swapped-out anonymous memory, without shmem */
   uint64_t vm_pte_bytes;  /* page tables */
-  /* Context switches of the main thread alone: it slept, or was preempted. */
-  uint64_t voluntary_switches, involuntary_switches;
 };
 
 /*

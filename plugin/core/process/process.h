@@ -59,9 +59,6 @@ struct process {
   uint64_t image;
   uint64_t identified_ns; /* 0 if never */
   struct stored_attributes attributes;
-  /* Context switches when the command line was read; the low half. */
-  uint32_t switches;
-  uint32_t executable_denied_s; /* time of the last refusal of exe, or 0 */
 
   struct group **groups;
   struct claim *claims;

@@ -30,8 +30,6 @@ static void adopt_names(struct process *p, struct inspection *seen,
   p->is_settled = !is_new;
   p->is_kcmp_refused &= !is_new;
   p->image = seen->image;
-  p->switches = seen->switches;
-  p->executable_denied_s = seen->executable_denied_s;
   p->identified_ns = now_ns;
 }
 

@@ -4,9 +4,7 @@
  * Each cycle reads only statm, which is cheapest and cannot hang. stat is read
  * when statm has changed as an exec or a new thread would change it, or when
  * another process may have the pid. Names are read only when they may have
- * changed, and only those that rules use: a command line may be 2 MB, and
- * reading it swaps memory in. So the check of a minute reads it only for
- * processes that have run since.
+ * changed, and only those that rules use.
  *
  * A process whose reading hangs (quarantine.h), or for which no reader is free,
  * keeps its attributes and gets a new statm. If it was never identified, or if

@@ -10,9 +10,6 @@
 /* The cgroup and the user of a process can change without any other sign. */
 #define NAMES_MAX_AGE_NS (60 * NS_PER_S)
 
-/* Each attempt may add a line to an audit log. */
-#define EXECUTABLE_BACK_OFF_S 3600
-
 #define DELETED " (deleted)"
 
 static uint64_t mix(uint64_t hash, uint64_t value) {
@@ -72,7 +69,6 @@ static int read_executable(struct inspect_ctx *in, uint32_t pid,
   int rc = procfs_read_link(in->procfs, pid, "exe", &path);
 
   seen->is_executable_denied = rc == PROCFS_DENIED;
-  seen->executable_denied_s = 0;
   if (rc != 0)
     return rc < 0 ? rc : 0;
   path.len = length_without_deleted(path);
@@ -103,15 +99,16 @@ static int read_command_line(struct inspect_ctx *in, uint32_t pid,
   return rc == PROCFS_DENIED ? 0 : rc;
 }
 
-static int find_user(struct inspect_ctx *in, const struct status_sample *status,
-                     uint64_t now_ns, uint32_t *ret_uid, struct span *ret) {
-  int rc;
+static int find_user(struct inspect_ctx *in, uint32_t pid, uint64_t now_ns,
+                     uint32_t *ret_uid, struct span *ret) {
+  struct status_sample status;
+  int rc = status_read_of(in->procfs, pid, &status);
 
-  if (!(status->known & STATUS_UID))
-    return 0;
-  *ret_uid = status->uid_effective;
+  if (rc != 0 || !(status.known & STATUS_UID))
+    return rc;
+  *ret_uid = status.uid_effective;
   procfs_announce(in->procfs, "the user's name");
-  rc = user_cache_name(in->users, status->uid_effective, now_ns, in->user);
+  rc = user_cache_name(in->users, status.uid_effective, now_ns, in->user);
   if (rc < 0)
     return rc;
   *ret = (struct span){.text = in->user, .len = strlen(in->user)};
@@ -167,97 +164,36 @@ static int read_cgroup(struct inspect_ctx *in, uint32_t pid, uint64_t now_ns,
   return rc == PROCFS_GONE || rc == PROCFS_NO_MM ? 0 : rc;
 }
 
-/* Reasons to read names, other than their age. */
-struct occasion {
-  bool is_new;    /* after an exec, or another process */
-  bool is_first;  /* is_new, or was new in the cycle before */
-  bool is_hidden; /* addresses are hidden: an exec may go unseen */
-  struct status_sample status;
-};
-
-static uint32_t count_switches(const struct status_sample *status) {
-  return (uint32_t)(status->voluntary_switches + status->involuntary_switches);
+/* True if the command line may have changed: where addresses are hidden, an
+ * exec may go unseen; and where a rule uses it, its title is of interest. */
+static bool has_new_title(const struct inspect_ctx *in,
+                          const struct inspection *seen) {
+  return !stat_has_addresses(&seen->stat) ||
+         (in->rule_attributes >> ATTRIBUTE_COMMAND_LINE) & 1;
 }
 
 /*
- * True if the process may have written to its memory since its command line was
- * read. The kernel counts context switches; if a sleeping process has the same
- * count as before, it has not run, and reading it would only swap memory in.
- * The counts are those of the main thread.
+ * Names that are not read keep their old values. Only an exec changes the
+ * executable, and each attempt that is refused may cost a line in an audit log:
+ * it is not read with age.
  */
-static bool has_run(const struct proc_ref *p, const struct occasion *o,
-                    const struct inspection *seen) {
-  const unsigned both = STATUS_VOLUNTARY | STATUS_INVOLUNTARY;
-
-  return (o->status.known & both) != both || seen->stat.threads > 1 ||
-         seen->stat.state == 'R' || count_switches(&o->status) != p->switches;
-}
-
-/* If a rule uses the command line, it is read again with age. */
-static bool wants_command_line(const struct inspect_ctx *in,
-                               const struct proc_ref *p,
-                               const struct occasion *o,
-                               const struct inspection *seen) {
-  bool may_change =
-      o->is_hidden || (in->rule_attributes >> ATTRIBUTE_COMMAND_LINE) & 1;
-
-  return wants(in, ATTRIBUTE_COMMAND_LINE) &&
-         (o->is_first || (may_change && has_run(p, o, seen)));
-}
-
-/* Only an exec changes the executable. A refusal is retried later, because the
- * right may have been granted. */
-static bool wants_executable(const struct inspect_ctx *in,
-                             const struct proc_ref *p, const struct occasion *o,
-                             const struct inspection *seen, uint32_t now_s) {
-  bool is_denied = p->executable_denied_s && !o->is_new;
-
-  if (!wants(in, ATTRIBUTE_EXECUTABLE))
-    return false;
-  if (is_denied)
-    return now_s - p->executable_denied_s >= EXECUTABLE_BACK_OFF_S;
-  return o->is_first || (o->is_hidden && has_run(p, o, seen));
-}
-
-static int read_memory_names(struct inspect_ctx *in, const struct proc_ref *p,
-                             uint32_t pid, const struct occasion *o,
-                             uint32_t now_s, struct inspection *seen,
-                             struct span value[ATTRIBUTES]) {
+static int read_names(struct inspect_ctx *in, uint32_t pid,
+                      const struct attributes *old, bool is_first,
+                      uint64_t now_ns, struct inspection *seen,
+                      struct span value[ATTRIBUTES], uint32_t *uid) {
   int rc = 0;
 
-  seen->switches = p->switches;
-  seen->executable_denied_s = o->is_new ? 0 : p->executable_denied_s;
-  if (wants_executable(in, p, o, seen, now_s)) {
-    value[ATTRIBUTE_EXECUTABLE].text = NULL;
-    rc = read_executable(in, pid, seen, &value[ATTRIBUTE_EXECUTABLE]);
-    if (seen->is_executable_denied)
-      seen->executable_denied_s = now_s ? now_s : 1;
-  }
-  if (rc == 0 && wants_command_line(in, p, o, seen)) {
-    seen->switches = count_switches(&o->status); /* before the read */
-    rc = read_command_line(in, pid, seen, &value[ATTRIBUTE_COMMAND_LINE]);
-  }
-  return rc;
-}
-
-/* Names that are not read keep their old values. */
-static int read_names(struct inspect_ctx *in, const struct proc_ref *p,
-                      uint32_t pid, const struct attributes *old,
-                      struct occasion *o, uint64_t now_ns,
-                      struct inspection *seen, struct span value[ATTRIBUTES],
-                      uint32_t *uid) {
-  bool wants_status = wants(in, ATTRIBUTE_USER) || o->is_hidden ||
-                      (in->rule_attributes >> ATTRIBUTE_COMMAND_LINE) & 1;
-  int rc = wants_status ? status_read_of(in->procfs, pid, &o->status) : 0;
-
   value[ATTRIBUTE_COMM] = span_of(seen->comm);
-  value[ATTRIBUTE_EXECUTABLE] = span_of(old->value[ATTRIBUTE_EXECUTABLE]);
   value[ATTRIBUTE_COMMAND_LINE] = span_of(old->value[ATTRIBUTE_COMMAND_LINE]);
-  if (rc == 0)
-    rc = read_memory_names(in, p, pid, o, (uint32_t)(now_ns / NS_PER_S), seen,
-                           value);
+  if (!is_first)
+    value[ATTRIBUTE_EXECUTABLE] = span_of(old->value[ATTRIBUTE_EXECUTABLE]);
+  else if (wants(in, ATTRIBUTE_EXECUTABLE))
+    rc = read_executable(in, pid, seen, &value[ATTRIBUTE_EXECUTABLE]);
+  if (rc == 0 && wants(in, ATTRIBUTE_COMMAND_LINE) &&
+      (is_first || has_new_title(in, seen)))
+    rc = read_command_line(in, pid, seen, &value[ATTRIBUTE_COMMAND_LINE]);
   if (rc == 0 && wants(in, ATTRIBUTE_USER))
-    rc = find_user(in, &o->status, now_ns, uid, &value[ATTRIBUTE_USER]);
+    rc = find_user(in, pid, now_ns, uid, &value[ATTRIBUTE_USER]);
   if (rc == 0 && in->attributes & CGROUP_ATTRIBUTES)
     /* Read last, because its values point into the buffer. */
     rc = read_cgroup(in, pid, now_ns, seen, value);
@@ -267,8 +203,7 @@ static int read_names(struct inspect_ctx *in, const struct proc_ref *p,
 /*
  * Names are read at first sight and after an exec; again in the next cycle,
  * because the child of a server changes its title and its user only after the
- * fork; and with age. With age, only those are read that cannot hang and swap
- * no memory in, and the others only if they may have changed.
+ * fork; and with age, those that may have changed.
  */
 static int inspect_names(struct inspect_ctx *in, const struct proc_ref *p,
                          uint32_t pid, uint64_t now_ns,
@@ -279,16 +214,14 @@ static int inspect_names(struct inspect_ctx *in, const struct proc_ref *p,
   const struct stored_attributes *stored = is_known ? &p->attributes : &none;
   struct attributes old = attributes_get(stored);
   struct span value[ATTRIBUTES] = {{0}};
-  struct occasion o = {.is_new = !is_known || p->image != seen->image,
-                       .is_hidden = !stat_has_addresses(&seen->stat)};
+  bool is_first = !is_known || p->image != seen->image || !p->is_settled;
   uint32_t uid = old.uid;
   int rc;
 
-  o.is_first = o.is_new || !p->is_settled;
-  if (!o.is_first &&
+  if (!is_first &&
       !inspect_is_due(p->pid, p->identified_ns, now_ns, in->interval_ns))
     return 0;
-  rc = read_names(in, p, pid, &old, &o, now_ns, seen, value, &uid);
+  rc = read_names(in, pid, &old, is_first, now_ns, seen, value, &uid);
   if (rc != 0)
     return rc;
   rc = attributes_renew(stored, value, uid, &seen->attributes);

@@ -24,7 +24,6 @@ struct proc_ref {
   uint64_t identified_ns;
   uint64_t resident_pages;
   struct stored_attributes attributes; /* shared, for an inspection; or empty */
-  uint32_t switches, executable_denied_s; /* as in struct process */
   bool is_settled;
   bool is_dead_leader;
 };
@@ -40,7 +39,6 @@ struct inspection {
   bool is_executable_denied;
   int container_error; /* why its container has no name for the rules; or 0 */
   const char *container_file;
-  uint32_t switches, executable_denied_s; /* likewise, if has_names */
   /* Set if any name has changed: the new names. */
   bool has_changed;
   struct stored_attributes attributes;

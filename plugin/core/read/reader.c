@@ -357,8 +357,6 @@ static struct proc_ref proc_ref_of(const struct process *p,
                            .attributes = kind == READ_INSPECTION
                                              ? attributes_share(&p->attributes)
                                              : (struct stored_attributes){0},
-                           .switches = p->switches,
-                           .executable_denied_s = p->executable_denied_s,
                            .is_settled = p->is_settled,
                            .is_dead_leader = p->is_dead_leader};
 }

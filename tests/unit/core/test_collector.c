@@ -74,9 +74,8 @@ WORLD_TEST(pid_may_come_to_another_between_any_two_reads) {
 
 /* --- names --- */
 
-/* With hidden addresses an exec may go unseen; each attempt may cost a
- * line in an audit log. */
-WORLD_TEST(refused_executable_is_tried_once_an_hour_or_an_exec) {
+/* Each attempt may cost a line in an audit log. */
+WORLD_TEST(refused_executable_is_tried_twice_an_exec) {
   struct fake f = process(16, "a");
 
   f.start_stack = 0;
@@ -84,21 +83,13 @@ WORLD_TEST(refused_executable_is_tried_once_an_hour_or_an_exec) {
   world_group(w, "g", "Executable", "/usr/bin/thing", NULL, NULL);
   opens.refused_link = "exe";
   opens.refused = 0;
-  for (int minute = 0; minute < 50; minute++) {
-    f.switches++;
-    world_put(w, f);
-    world_run(w, 60);
-  }
-  assert_int_equal(opens.refused, 1);
+  world_run_times(w, 110, 60);
+  assert_int_equal(opens.refused, 2);
+  opens.refused_link = NULL;
   f.comm = "b";
   f.size = 999;
   world_put(w, f);
   world_run(w, 1);
-  assert_int_equal(opens.refused, 2);
-  world_run_times(w, 110, 60);
-  assert_int_equal(opens.refused, 3);
-  opens.refused_link = NULL;
-  world_run_times(w, 20, 60);
   assert_int_equal(world_members(w, "g"), 1);
 }
 

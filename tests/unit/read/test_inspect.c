@@ -95,8 +95,6 @@ static void get_to_know(struct fixture *f) {
   f->p.starttime_ticks = seen.stat.starttime_ticks;
   f->p.image = seen.image;
   f->p.attributes = seen.attributes;
-  f->p.switches = seen.switches;
-  f->p.executable_denied_s = seen.executable_denied_s;
   f->p.identified_ns = NOW;
   f->p.is_settled = true;
 }
@@ -226,32 +224,19 @@ FIXTURE_TEST(names_are_read_when_they_can_have_changed) {
     const char *name;
     unsigned age_s;
     bool is_settled, is_hidden, is_in_rules; /* the command line is */
-    bool has_moved, is_renamed, is_another, has_run;
-    unsigned threads;
-    char state;
+    bool has_moved, is_renamed, is_another;
     bool has_names, has_command_line; /* are read */
   } cases[] = {
       {"settled, young", 59, .is_settled = true},
       {"not settled", 0, .has_names = true, .has_command_line = true},
-      {"old, awake", 60, .is_settled = true, .has_run = true,
-       .has_names = true},
+      {"old", 60, .is_settled = true, .has_names = true},
       /* There an exec can go unseen. */
-      {"old, hidden, asleep", 60, .is_settled = true, .is_hidden = true,
-       .has_names = true},
-      {"old, hidden, awake", 60, .is_settled = true, .is_hidden = true,
-       .has_run = true, .has_names = true, .has_command_line = true},
+      {"old, hidden", 60, .is_settled = true, .is_hidden = true,
+       .has_names = true, .has_command_line = true},
       /* And there the title is of interest. */
-      {"young, in rules, awake", 59, .is_settled = true, .is_in_rules = true,
-       .has_run = true},
-      {"old, in rules, asleep", 60, .is_settled = true, .is_in_rules = true,
-       .has_names = true},
-      {"old, in rules, awake", 60, .is_settled = true, .is_in_rules = true,
-       .has_run = true, .has_names = true, .has_command_line = true},
-      /* The counts are of the main thread, and of what went off the CPU. */
-      {"old, in rules, threads", 60, .is_settled = true, .is_in_rules = true,
-       .threads = 2, .has_names = true, .has_command_line = true},
-      {"old, in rules, running", 60, .is_settled = true, .is_in_rules = true,
-       .state = 'R', .has_names = true, .has_command_line = true},
+      {"young, in rules", 59, .is_settled = true, .is_in_rules = true},
+      {"old, in rules", 60, .is_settled = true, .is_in_rules = true,
+       .has_names = true, .has_command_line = true},
       {"exec", 0, .is_settled = true, .has_moved = true, .has_names = true,
        .has_command_line = true},
       {"new name", 0, .is_settled = true, .is_renamed = true, .has_names = true,
@@ -268,8 +253,6 @@ FIXTURE_TEST(names_are_read_when_they_can_have_changed) {
     f->inspect.rule_attributes =
         cases[i].is_in_rules ? 1U << ATTRIBUTE_COMMAND_LINE : 0;
     fake.start_stack = cases[i].is_hidden ? 0 : fake.start_stack;
-    fake.threads = cases[i].threads;
-    fake.state = cases[i].state;
     put(f, fake);
     attributes_done(&f->p.attributes);
     f->p = (struct proc_ref){.pid = 16};
@@ -280,7 +263,6 @@ FIXTURE_TEST(names_are_read_when_they_can_have_changed) {
     fake.starttime += cases[i].is_another;
     fake.cmdline = "server: worker";
     fake.uid = 33;
-    fake.switches += cases[i].has_run;
     see(f, &fake, now_ns, &seen);
     if (seen.has_names != cases[i].has_names ||
         seen.has_changed != cases[i].has_names)
