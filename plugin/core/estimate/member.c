@@ -6,6 +6,7 @@
 #include "match/group.h"
 #include "proc/arith.h"
 #include "proc/cheap_files.h"
+#include "sample/page_layout.h"
 
 #define MOVED_PART 16
 #define MOVED_LEAST_PAGES 64
@@ -13,7 +14,9 @@
 #define ENTRY_BYTES 8
 
 void member_end_sampling(struct member *m) {
-  sampling_free(m->sampling);
+  if (m->sampling)
+    page_layout_drop(m->sampling->layout);
+  free(m->sampling);
   m->sampling = NULL;
   m->track.is_sampled = false;
   m->track.sample_error = NULL;

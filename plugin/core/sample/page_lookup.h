@@ -21,6 +21,7 @@
 
 #include "proc/statm.h"
 #include "read/inspect.h"
+#include "sample/sampled.h"
 
 /* --- entries --- */
 
@@ -101,20 +102,6 @@ void page_reader_count(struct page_reader *r, unsigned reads);
 
 /* The kinds that statm counts: PAGE_FILE is files and shmem. */
 enum page_kind { PAGE_ANON, PAGE_FILE, PAGE_KINDS };
-
-/*
- * Pages of a kind that were found present. The price of a page is the part of
- * it that the process pays: 1 / its number of mappings. A page may have been
- * found twice.
- *
- * Pages that are in no process's resident size are not found: the zero page,
- * memory of devices, hugetlbfs.
- */
-struct page_tally {
-  uint32_t pages;
-  uint32_t exclusive;          /* mapped once */
-  double price, price_squared; /* sums */
-};
 
 struct page_lookup {
   struct page_reader *reader;

@@ -29,7 +29,7 @@ struct choice {
   uint64_t offered;
 };
 
-struct sampling {
+struct drawing {
   const struct page_request *request;
   struct page_lookup *lookup;
   struct page_layout *layout;
@@ -57,7 +57,7 @@ static void choose(struct page_lookup *l, struct choice *c, uint32_t most,
 }
 
 /* Before 6.11 huge pages of shmem look like anonymous ones. */
-static void tally(struct sampling *s, const struct page_finding *found,
+static void tally(struct drawing *s, const struct page_finding *found,
                   bool is_shmem) {
   if (is_shmem)
     page_tally_add(&s->sample->shmem, found);
@@ -65,7 +65,7 @@ static void tally(struct sampling *s, const struct page_finding *found,
     page_tally_add(&s->sample->kinds[found->kind], found);
 }
 
-static int look_up(struct sampling *s, uint64_t page, bool is_shmem) {
+static int look_up(struct drawing *s, uint64_t page, bool is_shmem) {
   const struct page_watcher *watcher = s->request->watcher;
   struct page_finding found;
   int rc = page_lookup_find(s->lookup, page, &found);
@@ -86,7 +86,7 @@ static int look_up(struct sampling *s, uint64_t page, bool is_shmem) {
 /* --- the drawing --- */
 
 /* Divides the pages into n equal parts and looks up one page of each. */
-static int draw(struct sampling *s, enum page_sort sort, uint64_t pages,
+static int draw(struct drawing *s, enum page_sort sort, uint64_t pages,
                 uint64_t n) {
   struct page_walk walk = {.layout = s->layout, .sort = sort};
   uint64_t page;
@@ -99,7 +99,7 @@ static int draw(struct sampling *s, enum page_sort sort, uint64_t pages,
 }
 
 /* The number of further addresses to look up, by the pages found until now. */
-static uint64_t next_round(const struct sampling *s) {
+static uint64_t next_round(const struct drawing *s) {
   uint32_t wanted = s->request->pages_wanted;
   uint64_t looked_at = s->sample->looked_at;
   uint64_t room = (uint64_t)wanted * PAGE_LOOKUPS_MOST - looked_at;
@@ -117,7 +117,7 @@ static uint64_t next_round(const struct sampling *s) {
  * favour low addresses. A layout of fewer pages than are wanted is looked up
  * whole, once.
  */
-static int draw_rounds(struct sampling *s) {
+static int draw_rounds(struct drawing *s) {
   uint64_t n;
 
   if (s->pages <= s->request->pages_wanted)
@@ -142,7 +142,7 @@ static uint32_t count_present(const uint64_t *entries, size_t n) {
 /* --- a little memory beside much shmem --- */
 
 struct census {
-  struct sampling *sampling;
+  struct drawing *sampling;
   struct page_count *counts; /* of each kind, with zero pages: these do not
                                 count as resident, but look like pages that are
                                 not exclusive */
@@ -208,7 +208,7 @@ static bool can_count(const struct page_layout *l) {
   return pages <= CENSUS_PAGES_MOST && reads <= CENSUS_READS_MOST;
 }
 
-static void count_others(struct sampling *s, bool anon, bool files) {
+static void count_others(struct drawing *s, bool anon, bool files) {
   s->counts[PAGE_ANON] = anon;
   s->counts[PAGE_FILE] = files;
 }
@@ -216,7 +216,7 @@ static void count_others(struct sampling *s, bool anon, bool files) {
 /* Some pages that are not exclusive are not resident memory, but of a device,
  * for example. The picked pages show how many. */
 static int look_up_picked(struct census *c, enum page_kind kind) {
-  struct sampling *s = c->sampling;
+  struct drawing *s = c->sampling;
   const struct choice *picked = &c->picked[kind];
   struct page_count *count = &c->counts[kind];
   uint64_t shared = count->pages - count->exclusive;
@@ -234,7 +234,7 @@ static int look_up_picked(struct census *c, enum page_kind kind) {
   return rc;
 }
 
-static int take_census(struct sampling *s) {
+static int take_census(struct drawing *s) {
   struct census c = {.sampling = s, .counts = s->sample->census};
   struct page_run run;
   int rc = 0;
@@ -252,7 +252,7 @@ static int take_census(struct sampling *s) {
 
 /* Draws more pages outside of shmem, which has no anonymous pages: so all of
  * these still have the same chance. */
-static int draw_anon(struct sampling *s) {
+static int draw_anon(struct drawing *s) {
   uint32_t n = s->sample->kinds[PAGE_ANON].pages;
 
   if (n >= ANON_LEAST || s->own_pages == s->pages ||
@@ -264,7 +264,7 @@ static int draw_anon(struct sampling *s) {
 
 /* --- the probe --- */
 
-static void ask_about_windows(struct sampling *s) {
+static void ask_about_windows(struct drawing *s) {
   struct pagemap_region region;
   uint64_t end;
   size_t n;
@@ -285,7 +285,7 @@ static void ask_about_windows(struct sampling *s) {
  * pages is drawn more often: therefore the mean of the time per page is right
  * for a walk of all pages, and the ratio of the sums would be wrong.
  */
-static void walk_windows(struct sampling *s) {
+static void walk_windows(struct drawing *s) {
   uint64_t entries[PAGE_WINDOW];
   uint32_t probes = 0, pages = 0;
   double ns_by_page = 0;
@@ -314,7 +314,7 @@ static void walk_windows(struct sampling *s) {
 /* --- all of it --- */
 
 /* Estimates the number of present pages, and the error of that. */
-static void count_present_pages(struct sampling *s) {
+static void count_present_pages(struct drawing *s) {
   struct page_sample *sample = s->sample;
   double pages = (double)s->pages, n = sample->looked_at, part;
 
@@ -348,7 +348,7 @@ static void count_unseen_pages(struct page_sample *s) {
   s->unseen = unseen > 0 ? unseen / resident : 0;
 }
 
-static int sample_pages(struct sampling *s) {
+static int sample_pages(struct drawing *s) {
   const struct page_request *request = s->request;
   struct page_lookup *lookup = s->lookup;
   struct page_sample *ret = s->sample;
@@ -382,7 +382,7 @@ static int sample_pages(struct sampling *s) {
 static int sample_from(struct page_lookup *l, const struct proc_ref *p,
                        const struct page_request *request,
                        struct page_layout *given, struct page_sample *ret) {
-  struct sampling s = {.request = request, .lookup = l, .sample = ret};
+  struct drawing s = {.request = request, .lookup = l, .sample = ret};
   uint64_t begin = l->reader->clock_ns();
   int rc = 0;
 

@@ -1,10 +1,8 @@
 #include "sample/sampled.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "proc/arith.h"
-#include "sample/page_layout.h"
 
 /* An estimate weighs at most as much as three samples. So in the long run it
  * rests on seven of them: (2 - gain) / gain. */
@@ -31,7 +29,7 @@ struct part {
  * Without pages anything up to that is possible. */
 static struct part part_of(double sum, double squares, double most,
                            const struct page_sums *s) {
-  double n = s->pages;
+  double n = s->found.pages;
   double mean, variance, rare;
 
   if (n < 1)
@@ -55,27 +53,27 @@ static double most_price(const struct page_sums *s) {
 }
 
 static struct part price_of(const struct page_sums *s) {
-  double shared = s->pages - s->exclusive;
+  double shared = s->found.pages - s->found.exclusive;
 
   if (s->sharers < 2)
-    return part_of(s->price, s->price_squared, most_price(s), s);
-  return part_of(s->exclusive + shared / s->sharers,
-                 s->exclusive + shared / s->sharers / s->sharers, most_price(s),
-                 s);
+    return part_of(s->found.price, s->found.price_squared, most_price(s), s);
+  return part_of(s->found.exclusive + shared / s->sharers,
+                 s->found.exclusive + shared / s->sharers / s->sharers,
+                 most_price(s), s);
 }
 
 static struct part own_part_of(const struct page_sums *s) {
   if (s->are_shared)
     return (struct part){.mean = 0};
-  return part_of(s->exclusive, s->exclusive, 1, s);
+  return part_of(s->found.exclusive, s->found.exclusive, 1, s);
 }
 
 static double price_bound(const struct page_sums *s) {
-  double shared = s->pages - s->exclusive;
+  double shared = s->found.pages - s->found.exclusive;
 
-  if (s->sharers < 2 || s->pages < 1)
+  if (s->sharers < 2 || s->found.pages < 1)
     return 0;
-  return shared / s->pages * fmax(1 / s->sharers, 0.5 - 1 / s->sharers);
+  return shared / s->found.pages * fmax(1 / s->sharers, 0.5 - 1 / s->sharers);
 }
 
 static void add_deviation(struct sampled_deviation *to, double bytes,
@@ -225,14 +223,13 @@ bool sampled_fuse(struct sampled *s, const struct rollup *estimate,
 
 /* --- as a rollup --- */
 
-/* A baseline keeps KiB: without fractions sums still equal their parts. */
-static uint64_t whole_kib(double bytes) {
+uint64_t sampled_whole_kib(double bytes) {
   return amount_from(bytes) / 1024 * 1024;
 }
 
 /* The bytes of shmem among the bytes, in whole KiB. */
 static uint64_t shmem_of(const struct sampled *s, uint64_t bytes) {
-  return whole_kib((double)bytes * s->shmem_part);
+  return sampled_whole_kib((double)bytes * s->shmem_part);
 }
 
 #define KNOWN                                                                  \
@@ -243,11 +240,12 @@ static uint64_t shmem_of(const struct sampled *s, uint64_t bytes) {
    1U << ROLLUP_ANONYMOUS | 1U << ROLLUP_SWAP | 1U << ROLLUP_SWAP_PSS)
 
 void sampled_rollup(const struct sampled *s, struct rollup *ret) {
-  uint64_t anon = whole_kib(s->anon), files = whole_kib(s->files);
-  uint64_t pss_anon = min(whole_kib(s->pss_anon), anon);
-  uint64_t pss_files = min(whole_kib(s->pss_files), files);
+  uint64_t anon = sampled_whole_kib(s->anon),
+           files = sampled_whole_kib(s->files);
+  uint64_t pss_anon = min(sampled_whole_kib(s->pss_anon), anon);
+  uint64_t pss_files = min(sampled_whole_kib(s->pss_files), files);
   uint64_t shmem = shmem_of(s, pss_files);
-  uint64_t uss = min(whole_kib(s->uss), pss_anon + pss_files);
+  uint64_t uss = min(sampled_whole_kib(s->uss), pss_anon + pss_files);
   uint64_t own = min(uss, pss_anon), own_files = uss - own;
   uint64_t own_shmem = shmem_of(s, own_files);
   uint64_t shared_shmem = shmem_of(s, files - own_files);
@@ -263,11 +261,11 @@ void sampled_rollup(const struct sampled *s, struct rollup *ret) {
   ret->bytes[ROLLUP_PRIVATE_CLEAN] = own_files - own_shmem;
   ret->bytes[ROLLUP_SHARED_DIRTY] = anon - own + shared_shmem;
   ret->bytes[ROLLUP_SHARED_CLEAN] = files - own_files - shared_shmem;
-  ret->bytes[ROLLUP_SWAP] = whole_kib(s->swap);
+  ret->bytes[ROLLUP_SWAP] = sampled_whole_kib(s->swap);
   ret->bytes[ROLLUP_SWAP_PSS] =
-      s->anon > 0
-          ? min(whole_kib(s->swap * s->pss_anon / s->anon), whole_kib(s->swap))
-          : whole_kib(s->swap);
+      s->anon > 0 ? min(sampled_whole_kib(s->swap * s->pss_anon / s->anon),
+                        sampled_whole_kib(s->swap))
+                  : sampled_whole_kib(s->swap);
 }
 
 double sampled_pss_common(const struct sampled_error *e) {
@@ -282,10 +280,4 @@ double sampled_pss_error(const struct sampled_error *e) {
 
 double sampled_uss_error(const struct sampled_error *e) {
   return PUBLISHED * sampled_spread(&e->uss) + fabs(e->uss.lag) + e->uss_bound;
-}
-
-void sampling_free(struct sampling *s) {
-  if (s)
-    page_layout_drop(s->layout);
-  free(s);
 }

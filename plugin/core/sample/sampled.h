@@ -12,7 +12,6 @@
 #define SMAPS_SAMPLED_H
 
 #include "proc/rollup.h"
-#include <stdbool.h>
 
 /* The error of an amount, in bytes. noise: a standard deviation, by the drawn
  * pages; rare: the same for pages that differ and are so rare that none was
@@ -38,9 +37,23 @@ struct sampled {
   struct sampled_error error;
 };
 
-/* The pages of a kind that were looked up, as sums over them. */
+/*
+ * Pages of a kind that were found present. The price of a page is the part of
+ * it that the process pays: 1 / its number of mappings. A page may have been
+ * found twice.
+ *
+ * Pages that are in no process's resident size are not found: the zero page,
+ * memory of devices, hugetlbfs.
+ */
+struct page_tally {
+  uint32_t pages;
+  uint32_t exclusive;          /* mapped once */
+  double price, price_squared; /* sums */
+};
+
+/* The pages of a kind of memory that were looked up. */
 struct page_sums {
-  double pages, exclusive, price, price_squared;
+  struct page_tally found;
   double bytes_error; /* of the amount that they were drawn from */
   /* The memory that they were drawn from has no exclusive pages. */
   bool are_shared;
@@ -81,6 +94,9 @@ bool sampled_fuse(struct sampled *s, const struct rollup *estimate,
  * anonymous memory and shmem count as dirty, files as clean. */
 void sampled_rollup(const struct sampled *s, struct rollup *ret);
 
+/* A baseline keeps KiB: without fractions sums still equal their parts. */
+uint64_t sampled_whole_kib(double bytes);
+
 /* The standard deviation: the larger one of noise and rare. */
 double sampled_spread(const struct sampled_deviation *d);
 
@@ -106,8 +122,6 @@ struct sampling {
   bool has_mapcounts;      /* the last sample knew the prices of pages */
   bool wants_many;         /* it contradicted the estimate */
 };
-
-void sampling_free(struct sampling *s);
 
 /* The kernel refuses pagemap, or has none, or there are too many mappings. */
 static inline bool sampling_is_refused(const struct sampling *s) {

@@ -198,10 +198,7 @@ static struct measure measure_begin(const struct sampler *sampler,
 static struct page_sums sums_of(const struct measure *m,
                                 const struct page_tally *t) {
   return (struct page_sums){
-      .pages = t->pages,
-      .exclusive = t->exclusive,
-      .price = t->price,
-      .price_squared = t->price_squared,
+      .found = *t,
       .sharers = m->sample->has_mapcounts ? 0 : (double)m->sharers,
       .alike = (double)m->alike};
 }
@@ -210,10 +207,10 @@ static struct page_sums sum(const struct page_sums *a,
                             const struct page_sums *b) {
   struct page_sums s = *a;
 
-  s.pages += b->pages;
-  s.exclusive += b->exclusive;
-  s.price += b->price;
-  s.price_squared += b->price_squared;
+  s.found.pages += b->found.pages;
+  s.found.exclusive += b->found.exclusive;
+  s.found.price += b->found.price;
+  s.found.price_squared += b->found.price_squared;
   return s;
 }
 
@@ -228,8 +225,8 @@ static void measure_drawn(const struct measure *m, struct sampled *ret) {
   files.bytes_error = m->bytes_error[PAGE_FILE];
   sampled_add_anon(ret, &anon, m->bytes[PAGE_ANON]);
   sampled_add_files(ret, &files, m->bytes[PAGE_FILE]);
-  if (files.price > 0)
-    ret->shmem_part = shmem.price / files.price;
+  if (files.found.price > 0)
+    ret->shmem_part = shmem.found.price / files.found.price;
 }
 
 /* For a sample with a census: the counted pages are files, the rest shmem. */

@@ -16,8 +16,10 @@ struct fixture {
 
 static void begin(struct fixture *f) {
   *f = (struct fixture){.table = {.mappings = f->mappings, .n = N}};
-  f->sample = (struct mapping_sample){
-      .table = &f->table, .tallies = f->tallies, .has_mapcounts = true};
+  f->sample = (struct mapping_sample){.table = &f->table,
+                                      .tallies = f->tallies,
+                                      .has_mapcounts = true,
+                                      .page_size = PAGE};
 }
 
 static void done(struct fixture *f) { (void)f; }
@@ -41,7 +43,7 @@ static void find(struct fixture *f, uint32_t i, enum page_kind kind,
 static void fill(struct fixture *f, uint64_t anon, uint64_t files) {
   f->sample.statm = (struct statm_sample){.resident_pages = anon + files,
                                           .shared_pages = files};
-  mapping_sample_fill(&f->sample, PAGE);
+  mapping_sample_fill(&f->sample);
 }
 
 static bool is_known(const struct fixture *f, uint32_t i,

@@ -21,15 +21,15 @@ struct memory {
 };
 
 static struct page_sums look_up(const struct memory *mem, unsigned n) {
-  struct page_sums s = {.pages = n};
+  struct page_sums s = {.found = {n}};
 
   for (unsigned i = 0; i < n; i++) {
     bool is_shared = (double)draw(1000000) < mem->part * 1e6;
     double price = is_shared ? 1.0 / mem->sharers : 1;
 
-    s.exclusive += !is_shared;
-    s.price += price;
-    s.price_squared += price * price;
+    s.found.exclusive += !is_shared;
+    s.found.price += price;
+    s.found.price_squared += price * price;
   }
   return s;
 }
@@ -43,7 +43,7 @@ static double true_uss(const struct memory *mem) {
 }
 
 static struct sampled measure(const struct page_sums *anon, double bytes) {
-  static const struct page_sums none = {.pages = 0};
+  static const struct page_sums none = {.found = {0}};
   struct sampled s = {.swap = 0};
 
   sampled_add_anon(&s, anon, bytes);
@@ -108,8 +108,7 @@ TEST(errors_hold_for_99_of_100_samples) {
 
 /* All alike: some of 500 may differ all the same. */
 TEST(pages_that_agree_leave_an_error) {
-  struct page_sums alike = {
-      .pages = 500, .exclusive = 500, .price = 500, .price_squared = 500};
+  struct page_sums alike = {.found = {500, 500, 500, 500}};
   struct sampled s = measure(&alike, GIB);
 
   assert_near(s.pss_anon, GIB, 1);
@@ -119,8 +118,7 @@ TEST(pages_that_agree_leave_an_error) {
 
 /* Two sharers are assumed where there are as many at least. */
 TEST(prices_that_are_not_known_are_bounded) {
-  struct page_sums anon = {
-      .pages = 1000, .exclusive = 400, .price = 400, .price_squared = 400};
+  struct page_sums anon = {.found = {1000, 400, 400, 400}};
 
   for (anon.sharers = 2; anon.sharers <= 64; anon.sharers *= 4) {
     struct sampled s = measure(&anon, GIB);
@@ -137,9 +135,8 @@ TEST(prices_that_are_not_known_are_bounded) {
 
 /* A page of several costs half of it at most, and nothing is exclusive. */
 TEST(memory_without_exclusive_pages_has_no_uss) {
-  struct page_sums shared = {
-      .pages = 100, .price = 50, .price_squared = 25, .are_shared = true};
-  struct page_sums none = {.pages = 0, .are_shared = true};
+  struct page_sums shared = {.found = {100, 0, 50, 25}, .are_shared = true};
+  struct page_sums none = {.found = {0}, .are_shared = true};
   struct sampled s = {.swap = 0};
 
   sampled_add_anon(&s, &shared, GIB);
@@ -301,11 +298,9 @@ TEST(pages_that_samples_had_ruled_out_are_news) {
   struct follower f = {.contradictions = 0};
 
   for (unsigned i = 0; i <= 30; i++) {
-    double shared = i == 30 ? 4 : 0, n = 500;
-    struct page_sums pages = {.pages = n,
-                              .exclusive = n - shared,
-                              .price = n - shared / 2,
-                              .price_squared = n - shared * 3 / 4};
+    uint32_t shared = i == 30 ? 4 : 0, n = 500;
+    struct page_sums pages = {
+        .found = {n, n - shared, n - shared / 2, n - shared * 3 / 4}};
     struct sampled s = {.anon = 0};
 
     sampled_add_anon(&s, &pages, 100.0 * GIB);
