@@ -5,7 +5,7 @@
 #ifndef SMAPS_METRIC_H
 #define SMAPS_METRIC_H
 
-#include "cgroup/cgroup_memory.h"
+#include "cgroup/memory_cgroup.h"
 #include "report/growth.h"
 #include "report/usage.h"
 #include <smaps/config_error.h>

@@ -1,6 +1,6 @@
 #include "snapshot/capture.h"
 
-#include "cgroup/cgroup_memory.h"
+#include "cgroup/memory_cgroup.h"
 #include "measure/aggregate.h"
 
 #include <errno.h>
