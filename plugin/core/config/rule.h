@@ -3,8 +3,8 @@
  *
  *   <Group "web"> … </Group>    Process "sshd"    <Ignore> … </Ignore>
  */
-#ifndef SMAPS_RULE_H
-#define SMAPS_RULE_H
+#ifndef SMAPS_CONFIG_RULE_H
+#define SMAPS_CONFIG_RULE_H
 
 #include "config/policy.h"
 #include "config/selector.h"

@@ -12,14 +12,13 @@
 
 /* --- names of the last hour ----------------------------------------------- */
 
-static int compare_past(const void *name, const void *element) {
-  return strcmp(name, ((const struct past_name *)element)->text);
-}
+/* The index of the name, or n_past. */
+static size_t find_past(const struct group_table *t, const char *name) {
+  size_t i = 0;
 
-static size_t find_past(const struct group_table *t, const char *name,
-                        bool *ret_found) {
-  return array_find(t->past, t->n_past, sizeof(*t->past), name, compare_past,
-                    ret_found);
+  while (i < t->n_past && strcmp(t->past[i].text, name) != 0)
+    i++;
+  return i;
 }
 
 void group_table_begin(struct group_table *t, uint64_t now_ns) {
@@ -30,17 +29,6 @@ void group_table_begin(struct group_table *t, uint64_t now_ns) {
     if (now_ns - t->past[i].ended_ns < HOUR_NS)
       t->past[n++] = t->past[i];
   t->n_past = n;
-}
-
-/* There is room: see group_table_get_or_add(). */
-static void remember(struct group_table *t, const char *name) {
-  bool is_found;
-  size_t at = find_past(t, name, &is_found);
-
-  t->past =
-      array_insert(t->past, &t->n_past, &t->cap_past, sizeof(*t->past), at);
-  t->past[at].ended_ns = t->now_ns;
-  snprintf(t->past[at].text, sizeof(t->past[at].text), "%s", name);
 }
 
 bool group_table_is_full(const struct group_table *t) {
@@ -61,21 +49,21 @@ static size_t find_place(const struct group_table *t, const char *name,
 }
 
 int group_table_get_or_add(struct group_table *t, const char *name,
-                           bool is_fixed, const struct report *report,
+                           bool is_fixed, const struct rule *rule, size_t index,
                            struct group **ret) {
   struct group *g, **groups;
   struct past_name *past;
-  bool is_found, is_past;
-  size_t place = find_place(t, name, &is_found);
-  size_t past_at = find_past(t, name, &is_past);
+  bool is_found;
+  size_t place = find_place(t, name, &is_found), past_at;
 
   if (is_found) {
     *ret = t->groups[place];
     return 0;
   }
-  if (!is_fixed && !is_past && group_table_is_full(t))
+  past_at = find_past(t, name);
+  if (!is_fixed && past_at == t->n_past && group_table_is_full(t))
     return GROUP_REFUSED;
-  /* Its name must not be lost when it ends, nor those of the others. */
+  /* Its name must not be lost when it ends, nor the names of the others. */
   past = array_room(t->past, t->made_by_template + t->n_past, &t->cap_past,
                     sizeof(*past));
   t->past = past ? past : t->past;
@@ -90,10 +78,13 @@ int group_table_get_or_add(struct group_table *t, const char *name,
   groups[place] = g;
   snprintf(g->name, sizeof(g->name), "%s", name);
   g->is_fixed = is_fixed;
-  g->report = report;
+  g->report = &rule->report;
+  g->policy = &rule->policy;
+  g->rule = index;
+  g->rule_attributes = rule_attributes(rule);
   t->made_by_template += !is_fixed;
-  if (is_past)
-    array_remove(t->past, &t->n_past, sizeof(*past), past_at);
+  if (past_at < t->n_past)
+    t->past[past_at] = t->past[--t->n_past];
   *ret = g;
   return 0;
 }
@@ -104,6 +95,7 @@ static void group_free(struct group *g) {
 }
 
 void group_table_release(struct group_table *t, struct group *g) {
+  struct past_name *past;
   bool is_found;
   size_t place;
 
@@ -113,7 +105,10 @@ void group_table_release(struct group_table *t, struct group *g) {
   place = find_place(t, g->name, &is_found);
   array_remove(t->groups, &t->n, sizeof(*t->groups), place);
   t->made_by_template--;
-  remember(t, g->name);
+  /* There is room: see group_table_get_or_add(). */
+  past = &t->past[t->n_past++];
+  past->ended_ns = t->now_ns;
+  memcpy(past->text, g->name, sizeof(past->text));
   group_free(g);
 }
 

@@ -2,9 +2,8 @@
 #ifndef SMAPS_GROUP_H
 #define SMAPS_GROUP_H
 
-#include "cgroup/cgroup_memory.h"
-#include "config/policy.h"
-#include "report/metric.h"
+#include "cgroup/memory_cgroup.h"
+#include "config/rule.h"
 #include <smaps/group_name.h>
 
 struct cgroup_node;
@@ -21,8 +20,8 @@ struct group {
    * Other groups are made by a template and removed with their last member. */
   bool is_fixed;
   const struct report *report; /* of the rule that made it */
-  const struct policy *policy; /* of the same rule; set by the matcher */
-  size_t rule;                 /* index of that rule; set by the matcher */
+  const struct policy *policy; /* of the same rule */
+  size_t rule;                 /* index of that rule */
   unsigned rule_attributes;    /* bit per attribute that the rule uses */
   struct usage usage;          /* of this cycle */
   struct doubt_sum pss_causes[ALL_CAUSES]; /* of its pss_doubt */
@@ -62,8 +61,8 @@ struct group_table {
   struct group **groups; /* sorted by name */
   size_t n, cap;
   size_t made_by_template;
-  struct past_name *past; /* sorted by name: without members for less than an
-                             hour; there is room for all groups of templates */
+  struct past_name *past; /* without members for less than an hour; there is
+                             room for all groups of templates */
   size_t n_past, cap_past;
   size_t max_templates; /* MaxGroups */
   uint64_t now_ns;      /* start of this cycle */
@@ -80,7 +79,7 @@ void group_table_begin(struct group_table *t, uint64_t now_ns);
  * of templates, or -ENOMEM. Does not add a reference.
  */
 int group_table_get_or_add(struct group_table *t, const char *name,
-                           bool is_fixed, const struct report *report,
+                           bool is_fixed, const struct rule *rule, size_t index,
                            struct group **ret);
 
 /* Drops a reference. The last one frees a group that is not fixed. */

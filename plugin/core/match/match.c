@@ -18,15 +18,8 @@ static size_t rule_index(const struct matcher *m, const struct rule *rule) {
 static int get_or_add_group(struct matcher *m, const struct group_name *name,
                             bool is_fixed, const struct rule *rule,
                             struct group **ret) {
-  int rc = group_table_get_or_add(m->groups, name->text, is_fixed,
-                                  &rule->report, ret);
-
-  if (rc == 0 && !(*ret)->policy) {
-    (*ret)->policy = &rule->policy;
-    (*ret)->rule = rule_index(m, rule);
-    (*ret)->rule_attributes = rule_attributes(rule);
-  }
-  return rc;
+  return group_table_get_or_add(m->groups, name->text, is_fixed, rule,
+                                rule_index(m, rule), ret);
 }
 
 static int add_fixed_group(struct matcher *m, const struct rule *rule) {

@@ -7,7 +7,7 @@
 
 #include "draw.h"
 
-static const struct report report = {.metrics = 1};
+static const struct rule rule;
 
 #define HOUR_NS (UINT64_C(3600) * NS_PER_S)
 
@@ -15,7 +15,7 @@ static struct group *take(struct group_table *t, const char *name,
                           bool is_fixed) {
   struct group *g = NULL;
 
-  assert_int_equal(group_table_get_or_add(t, name, is_fixed, &report, &g), 0);
+  assert_int_equal(group_table_get_or_add(t, name, is_fixed, &rule, 0, &g), 0);
   assert_non_null(g);
   return g;
 }
@@ -24,7 +24,7 @@ static bool is_refused(struct group_table *t, const char *name) {
   struct group untouched, *g = &untouched;
   size_t before = t->n;
 
-  if (group_table_get_or_add(t, name, false, &report, &g) == 0)
+  if (group_table_get_or_add(t, name, false, &rule, 0, &g) == 0)
     return false;
   assert_ptr_equal(g, &untouched);
   assert_int_equal(t->n, before);
