@@ -16,7 +16,6 @@
 #define KILLS_SPANS 61
 
 struct watched_cgroup {
-  char *path;
   struct memory_cgroup now;      /* pid 0: it belongs to no group now */
   struct procfs_file usage_file; /* open, if there is room for it */
   uint64_t serial; /* of its node: another one has other processes */
@@ -32,6 +31,8 @@ struct watched_cgroup {
   uint32_t kills[KILLS_SPANS];
   uint64_t span;  /* the latest minute */
   bool had_kills; /* in the cycle before */
+
+  char path[];
 };
 
 /* --- whole groups --- */
@@ -161,7 +162,6 @@ static void forget_place(const struct cgroup_watch *w,
 static void watched_free(const struct cgroup_watch *w,
                          struct watched_cgroup *c) {
   forget_place(w, c);
-  free(c->path);
   free(c);
 }
 
@@ -173,17 +173,15 @@ static struct watched_cgroup *get(struct cgroup_watch *w, const char *path) {
 
   if (is_found)
     return w->cgroups[at];
-  c = calloc(1, sizeof(*c));
-  if (!c)
-    return NULL;
-  c->path = strdup(path);
-  cgroups = c->path ? array_insert(w->cgroups, &w->n, &w->cap,
-                                   sizeof(struct watched_cgroup *), at)
-                    : NULL;
+  c = calloc(1, sizeof(*c) + strlen(path) + 1);
+  cgroups = c ? array_insert(w->cgroups, &w->n, &w->cap,
+                             sizeof(struct watched_cgroup *), at)
+              : NULL;
   if (!cgroups) {
-    watched_free(w, c);
+    free(c);
     return NULL;
   }
+  memcpy(c->path, path, strlen(path));
   w->cgroups = cgroups;
   cgroups[at] = c;
   c->now.memory.path = c->path;

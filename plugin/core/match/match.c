@@ -73,11 +73,18 @@ void matcher_forget(struct matcher *m, struct process *p) {
   p->n_groups = p->n_claims = p->n_perhaps = 0;
 }
 
+static bool has_group(struct group *const *groups, size_t n,
+                      const struct group *g) {
+  for (size_t i = 0; i < n; i++)
+    if (groups[i] == g)
+      return true;
+  return false;
+}
+
 /* Two rules can yield the same name: it counts once. */
 static void add_group(struct matcher *m, struct group *group) {
-  for (size_t i = 0; i < m->n_groups; i++)
-    if (m->made_groups[i] == group)
-      return;
+  if (has_group(m->made_groups, m->n_groups, group))
+    return;
   group->references++;
   m->made_groups[m->n_groups++] = group;
 }
@@ -156,14 +163,6 @@ static void explain_others(struct matcher *m, const struct process *p,
 
 /* --- what cannot be ruled out ----------------------------------------------
  */
-
-static bool has_group(struct group *const *groups, size_t n,
-                      const struct group *g) {
-  for (size_t i = 0; i < n; i++)
-    if (groups[i] == g)
-      return true;
-  return false;
-}
 
 /* A process that was in the group still runs the program, whatever its name is
  * now, unless another attribute rules that out. */

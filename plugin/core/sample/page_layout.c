@@ -29,9 +29,6 @@
 #define REGIONS 256
 #define REFINE_NS 2000000
 
-/* Questions about the file system of a mapping take some us each. */
-#define QUERIES_MOST 4096
-
 struct run_list {
   struct page_run *runs;
   size_t n, cap;
@@ -86,7 +83,6 @@ struct maps_feed {
   struct page_layout *layout;
   const struct page_watcher *watcher; /* or NULL */
   uint32_t pid;
-  unsigned queries;
   int error;
 };
 
@@ -122,9 +118,8 @@ static bool is_hugetlb(struct maps_feed *f, const struct rollup_line *line) {
 
   if (starts_with(&line->name, "/anon_hugepage"))
     return true;
-  if ((!starts_with(&line->name, "/memfd:") &&
-       !starts_with(&line->name, "/SYSV")) ||
-      f->queries++ >= QUERIES_MOST)
+  if (!starts_with(&line->name, "/memfd:") &&
+      !starts_with(&line->name, "/SYSV"))
     return false;
   snprintf(path, sizeof(path), "map_files/%" PRIx64 "-%" PRIx64, line->start,
            line->end);
@@ -135,15 +130,13 @@ static bool is_hugetlb(struct maps_feed *f, const struct rollup_line *line) {
 /*
  * Memory of devices is present, but has no page that a process is charged for.
  * Under /dev only shm and zero have such pages, and hugepages has those of
- * hugetlbfs. [vvar], [vvar_vclock], [vdso] and [vsyscall] are the kernel's.
+ * hugetlbfs. (The kernel's own [vvar] and [vdso] are a few pages.)
  */
 static bool is_left_out(struct maps_feed *f, const struct rollup_line *line) {
   const struct span *name = &line->name;
 
   if (line->permissions.len < 3 ||
-      memcmp(line->permissions.text, "---", 3) == 0 ||
-      starts_with(name, "[vvar") || starts_with(name, "[vdso]") ||
-      starts_with(name, "[vsyscall]"))
+      memcmp(line->permissions.text, "---", 3) == 0)
     return true;
   if (starts_with(name, "/dev/") && !has_shmem_name(name))
     return true;
@@ -268,8 +261,7 @@ static int refine(struct page_layout *l, struct page_reader *r, int pagemap) {
 
     while (rc == 0 && run.first < run.end && !f.is_over) {
       rc = refine_piece(&f, &run);
-      f.is_over =
-          f.present.n >= RUNS_MOST || r->clock_ns() - begin >= REFINE_NS;
+      f.is_over = r->clock_ns() - begin >= REFINE_NS;
     }
     if (rc == 0 && run.first < run.end)
       rc = add_run(&f.present, &run);

@@ -3,8 +3,8 @@
  * and, if little of that is resident, the regions in which pages are present.
  *
  * It is made from maps. Some mappings are left out, because their pages are
- * not part of the resident size: hugetlbfs, [vvar] and the like, devices, and
- * mappings without any permission, which reserve addresses.
+ * not part of the resident size: hugetlbfs, devices, and mappings without any
+ * permission, which reserve addresses.
  *
  * A sparse address space is refined: pagemap is read for a bounded time, and
  * only the pages that are present are left of what was read. Pages that appear

@@ -38,8 +38,8 @@ struct drawing {
   uint64_t pages;      /* of that sort */
   uint64_t own_pages;  /* outside of shmem */
   uint32_t found;
-  bool counts[PAGE_KINDS]; /* whether pages outside of shmem are tallied */
-  struct choice probed;    /* of the found pages */
+  bool is_anon_alone;   /* further pages of files are not tallied */
+  struct choice probed; /* of the found pages */
 };
 
 /* --- one page --- */
@@ -61,7 +61,7 @@ static void tally(struct drawing *s, const struct page_finding *found,
                   bool is_shmem) {
   if (is_shmem)
     page_tally_add(&s->sample->shmem, found);
-  else if (s->counts[found->kind])
+  else if (found->kind == PAGE_ANON || !s->is_anon_alone)
     page_tally_add(&s->sample->kinds[found->kind], found);
 }
 
@@ -208,11 +208,6 @@ static bool can_count(const struct page_layout *l) {
   return pages <= CENSUS_PAGES_MOST && reads <= CENSUS_READS_MOST;
 }
 
-static void count_others(struct drawing *s, bool anon, bool files) {
-  s->counts[PAGE_ANON] = anon;
-  s->counts[PAGE_FILE] = files;
-}
-
 /* Some pages that are not exclusive are not resident memory, but of a device,
  * for example. The picked pages show how many. */
 static int look_up_picked(struct census *c, enum page_kind kind) {
@@ -242,7 +237,6 @@ static int take_census(struct drawing *s) {
   for (size_t at = 0;
        rc == 0 && page_layout_next(s->layout, PAGES_OWN, &at, &run);)
     rc = count_run(&c, &run);
-  count_others(s, true, true);
   for (unsigned kind = 0; rc == 0 && kind < PAGE_KINDS; kind++)
     rc = look_up_picked(&c, kind);
   return rc;
@@ -258,7 +252,7 @@ static int draw_anon(struct drawing *s) {
   if (n >= ANON_LEAST || s->own_pages == s->pages ||
       s->pages <= s->request->pages_wanted || s->request->watcher)
     return 0;
-  count_others(s, true, false);
+  s->is_anon_alone = true;
   return draw(s, PAGES_OWN, s->own_pages, min(s->own_pages, ANON_DRAWS));
 }
 
@@ -361,7 +355,6 @@ static int sample_pages(struct drawing *s) {
                     can_count(s->layout);
   s->sort = ret->has_census ? PAGES_SHMEM : PAGES_ALL;
   s->pages = page_layout_pages(s->layout, s->sort);
-  count_others(s, !ret->has_census, !ret->has_census);
   rc = draw_rounds(s);
   count_present_pages(s);
   if (rc == 0 && request->wants_probe) {

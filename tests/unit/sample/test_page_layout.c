@@ -116,9 +116,6 @@ FIXTURE_TEST(mappings_without_resident_pages_are_left_out) {
       {"/memfd:sealed (deleted)", "r--p", true, false},
       {NULL, "---p", false, false},
       {NULL, "--xp", true, false},
-      {"[vvar]", "r--p", false, false},
-      {"[vdso]", "r-xp", false, false},
-      {"[vsyscall]", "--xp", false, false},
       {"/anon_hugepage (deleted)", "rw-p", false, false},
       {"/dev/hugepages/x", "rw-s", false, false},
       {"/dev/shmem", "rw-s", false, false},
@@ -229,18 +226,4 @@ FIXTURE_TEST(refining_pauses) {
   assert_int_equal(read_layout(f, 100), 0);
   assert_int_equal(f->in.pauses, (4 + WINDOWS * (1 + 512 / 64 / 8)) / 64);
   assert_string_equal(f->in.file, "pagemap");
-}
-
-/* Beyond the limit the rest is drawn from as it is. */
-FIXTURE_TEST(regions_are_limited) {
-  enum { N = 140000 * 4 };
-
-  map_one(f, N);
-  for (uint64_t i = 2; i < N; i += 4)
-    paged_put(&f->in, i, 1, FAKE_ANON, false);
-  assert_int_equal(read_layout(f, N / 4), 0);
-  /* of whole windows */
-  assert_int_equal(count_pages(f), 131072 + N - 131072 * 4);
-  assert_true(has_page(f, START / PAGE + 2));
-  assert_true(has_page(f, START / PAGE + N - 1));
 }
