@@ -47,7 +47,7 @@ $(TEST_OBJ): $(B)/tests/%.o: tests/%.c $(B)/flags
 	$(Q)$(COMPILE)
 
 $(SUPPORT_LIB): $(addprefix $(B)/tests/support/,test.o fixture.o proctree.o \
-  draw.o world.o matched.o measured.o parsed.o memory_world.o \
+  draw.o world.o measured.o parsed.o memory_world.o \
   history.o stage.o fake_pages.o paged.o reading.o \
   lineage.o memory_table.o)
 	$(call say,AR,$@)
@@ -110,8 +110,7 @@ $(call wrap,proc/test_procfs_kept,fstatfs getrlimit)
 $(call wrap,sample/test_page_layout,fstatfs)
 $(call wrap,proc/test_kernel,uname open)
 $(call wrap,core/test_page_size,uname)
-$(call wrap,match/test_match_time,regexec fnmatch)
-$(call wrap,match/test_match_explain,regexec)
+$(call wrap,match/test_match,regexec fnmatch)
 $(call wrap,proc/test_user,getpwuid_r)
 $(call wrap,proc/test_mapping,malloc)
 $(call wrap,snapshot/test_store,write close fstat geteuid)

@@ -35,21 +35,4 @@ void paged_resize(struct paged *p, unsigned pages);
 void paged_put(const struct paged *p, uint64_t at, size_t n, uint64_t entry,
                bool has_frames);
 
-/* One with a single mapping of 1,024 pages, whose frames are mapped once. */
-#define PAGES_IN_ALL 1024
-#define END (START + PAGES_IN_ALL * PAGE)
-#define PAGED_TEST(name)                                                       \
-  TEST_WITH(name, paged_setup, paged_teardown, struct paged *f)
-int paged_setup(void **state);
-int paged_teardown(void **state);
-
-struct page_sample sample_with(struct paged *f,
-                               const struct page_request *request);
-/* The same with a seed of 1, and the layout dropped. */
-struct page_sample sample(struct paged *f, uint32_t wanted);
-
-void assert_price(double a, double b);
-void assert_tally(const struct page_tally *t, uint32_t pages,
-                  uint32_t exclusive, double price, double squared);
-
 #endif

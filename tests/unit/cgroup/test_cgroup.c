@@ -101,26 +101,6 @@ TEST(captures_are_placed) {
   }
 }
 
-/* Every line of a capture is whole or passed over, so what comes out is the
- * path of a line of it. */
-TEST(a_text_cut_short_gives_no_path_cut_short) {
-  static const char *const names[] = {"cgroup-6.18-hybrid", "cgroup-v1-service",
-                                      "cgroup-v1-crio", "cgroup-v2"};
-  struct span path;
-
-  for (size_t i = 0; i < LENGTH(names); i++) {
-    struct span text = fixture_load(names[i]);
-
-    for (size_t cut = 0; cut < text.len; cut++) {
-      if (parse(text.text, cut, &path) != 0)
-        continue;
-      if (path.text[path.len] != '\n' || path.text[-1] != ':')
-        fail_msg("%s, %zu bytes: \"%.*s\"", names[i], cut, (int)path.len,
-                 path.text);
-    }
-  }
-}
-
 typedef bool (*find_function)(struct span path, struct span *ret);
 
 /* A line of cgroup-paths: what it is, the path, and what is found in it. */
@@ -168,61 +148,6 @@ TEST(a_path_names_unit_slice_and_container) {
 
   while (parse_line(&s, &line))
     check_path(line);
-}
-
-TEST(the_memory_controller_has_a_path) {
-  static const struct {
-    const char *name, *text, *path; /* NULL: refused */
-    bool is_v1;
-  } cases[] = {
-      {"unified", "0::/web\n", "/web", false},
-      {"version 1", "9:name=systemd:/a\n4:memory:/b\n0::/c\n", "/b", true},
-      {"root of version 1", "4:memory:/\n0::/c\n", "/", true},
-      {"other controllers", "9:name=systemd:/a\n4:cpu:/b\n0::/c\n", "/c",
-       false},
-      {"no controller", "9:name=systemd:/a\n4:cpu:/b\n", NULL, false},
-      {"cut short", "0::/web", NULL, false},
-      {"empty", "", NULL, false},
-  };
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    char *copy = fixture_copy(cases[i].text, strlen(cases[i].text));
-    struct span path = {.text = NULL};
-    bool is_v1 = !cases[i].is_v1;
-    int rc = cgroup_parse_memory(copy, strlen(cases[i].text), &is_v1, &path);
-
-    if (rc != (cases[i].path ? 0 : -EBADMSG))
-      fail_msg("%s: %d", cases[i].name, rc);
-    if (cases[i].path &&
-        (!is_equal(path, cases[i].path) || is_v1 != cases[i].is_v1))
-      fail_msg("%s: \"%.*s\"", cases[i].name, (int)path.len, path.text);
-    free(copy);
-  }
-}
-
-TEST(a_limit_is_a_number_of_bytes) {
-  static const struct {
-    const char *text;
-    uint64_t bytes; /* 0: none */
-  } cases[] = {{"4096\n", 4096},
-               {"9223372036854771712\n", 9223372036854771712U},
-               {"max\n", 0},
-               {"", 0},
-               {"4096", 0},
-               {"4096 \n", 0},
-               {"4096\n1\n", 0},
-               {"-1\n", 0},
-               {"18446744073709551616\n", 0}};
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    char *copy = fixture_copy(cases[i].text, strlen(cases[i].text));
-    uint64_t bytes = 0;
-
-    assert_int_equal(cgroup_parse_limit(copy, strlen(cases[i].text), &bytes),
-                     cases[i].bytes > 0);
-    assert_int_equal(bytes, cases[i].bytes);
-    free(copy);
-  }
 }
 
 TEST(a_key_is_a_whole_word_of_a_line) {

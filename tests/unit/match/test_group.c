@@ -44,51 +44,6 @@ static void check_table(const struct group_table *t) {
   assert_in_range(t->n, 0, t->cap);
 }
 
-/* Makes the group and lets go of it; false where it is refused. */
-static bool try(struct group_table *t, const char *name) {
-  struct group *g;
-
-  if (is_refused(t, name))
-    return false;
-  g = take(t, name, false);
-  g->references = 1;
-  group_table_release(t, g);
-  return true;
-}
-
-TEST(templates_make_so_many_groups_and_no_more) {
-  struct group_table t = {.max_templates = 2};
-  struct group *a, *b;
-
-  take(&t, "fixed", true);
-  a = take(&t, "a", false);
-  assert_false(group_table_is_full(&t));
-  b = take(&t, "b", false);
-  assert_true(group_table_is_full(&t));
-  assert_true(is_refused(&t, "c"));
-  assert_ptr_equal(take(&t, "a", false), a);
-  take(&t, "fixed", false);
-  take(&t, "fixed too", true);
-  assert_true(is_refused(&t, "c"));
-
-  /* Its name counts for an hour more, and keeps its place. */
-  b->references = 1;
-  group_table_release(&t, b);
-  assert_int_equal(t.made_by_template, 1);
-  assert_true(group_table_is_full(&t));
-  group_table_begin(&t, HOUR_NS - 1);
-  assert_true(is_refused(&t, "c"));
-  assert_true(try(&t, "b"));
-  group_table_begin(&t, 2 * HOUR_NS - 2);
-  assert_true(is_refused(&t, "c"));
-  group_table_begin(&t, 2 * HOUR_NS - 1);
-  assert_false(group_table_is_full(&t));
-  assert_true(try(&t, "c"));
-  assert_true(is_refused(&t, "b"));
-  check_table(&t);
-  group_table_done(&t);
-}
-
 /* Against a model: how many references each of 64 names has, and when it ended.
  */
 TEST(any_order_of_takes_and_releases_keeps_the_table_right) {

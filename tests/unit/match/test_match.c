@@ -1,12 +1,106 @@
 /* Rules at work on processes: who ends up in which group. */
 #include "test.h"
 
+#include <malloc.h>
+#include <regex.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "matched.h"
+#include "match/match.h"
 
-#define WORLD_TEST(name)                                                       \
-  TEST_WITH(name, world_setup, world_teardown, struct world *w)
+#include "parsed.h"
+#include "world.h"
+
+/* How often an expression was compared with a name, and how long that takes
+ * with a long name. */
+static unsigned regexecs;
+static uint64_t long_name_ns;
+
+static void pass_time(const char *text) {
+  if (strlen(text) > ORDINARY_MAX)
+    world_pass(long_name_ns);
+}
+
+int __real_regexec(const regex_t *, const char *, size_t, regmatch_t[], int);
+int __wrap_regexec(const regex_t *, const char *, size_t, regmatch_t[], int);
+int __wrap_regexec(const regex_t *regex, const char *text, size_t n,
+                   regmatch_t match[], int flags) {
+  regexecs++;
+  pass_time(text);
+  return __real_regexec(regex, text, n, match, flags);
+}
+
+int __real_fnmatch(const char *, const char *, int);
+int __wrap_fnmatch(const char *, const char *, int);
+int __wrap_fnmatch(const char *pattern, const char *text, int flags) {
+  pass_time(text);
+  return __real_fnmatch(pattern, text, flags);
+}
+
+static int make(void **state) {
+  long_name_ns = 0;
+  return world_setup(state);
+}
+
+#define WORLD_TEST(name) TEST_WITH(name, make, world_teardown, struct world *w)
+
+/* A process of 100 kB. Start times follow the pids. */
+static struct fake named(uint32_t pid, uint32_t ppid, const char *comm) {
+  struct fake f = fake_process(pid, comm);
+
+  f.ppid = ppid;
+  f.starttime = pid * 10;
+  f.private_kb = 100;
+  return f;
+}
+
+static void put(struct world *w, uint32_t pid, uint32_t ppid,
+                const char *comm) {
+  world_put(w, named(pid, ppid, comm));
+}
+
+/* Writes several: "pid ppid comm, ...". */
+static void put_all(struct world *w, const char *processes) {
+  unsigned pid, ppid;
+  char comm[16];
+  int len;
+
+  for (; sscanf(processes, "%u %u %15[^,]%n", &pid, &ppid, comm, &len) == 3;
+       processes += processes[len] ? len + 1 : len)
+    put(w, pid, ppid, comm);
+  assert_string_equal(processes, "");
+}
+
+/* Writes one that has called exec: the program shows in its size. */
+static void exec(struct world *w, uint32_t pid, uint32_t ppid,
+                 const char *comm) {
+  struct fake f = named(pid, ppid, comm);
+
+  f.size = 999;
+  world_put(w, f);
+}
+
+/* Writes a daemon in a control group. */
+static void put_in_unit(struct world *w, uint32_t pid, const char *cgroup,
+                        unsigned uid) {
+  struct fake f = named(pid, 1, "daemon");
+
+  f.cgroup = cgroup;
+  f.uid = uid;
+  world_put(w, f);
+}
+
+/* Adds rules for servers with their descendants, and for the rest. */
+static void group_servers(struct world *w) {
+  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
+  world_other(w, "rest");
+}
+
+/* How many processes wait to be matched, after the last cycle. */
+static unsigned unidentified(const struct world *w) {
+  return (unsigned)world_counts(w)->unidentified;
+}
 
 /* Writes a process that started then. */
 static void put_started(struct world *w, uint32_t pid, uint32_t ppid,
@@ -24,29 +118,6 @@ WORLD_TEST(without_other_the_rest_is_not_counted) {
   assert_int_equal(world_groups(w), 1);
   assert_int_equal(world_counts(w)->processes, 2);
   assert_int_equal(world_counts(w)->matched, 1);
-}
-
-WORLD_TEST(continue_offers_processes_to_the_rules_below) {
-  put_in_unit(w, 1, "/system.slice/web.service", 7);
-  put_in_unit(w, 2, "/system.slice/db.service", 12345);
-  put_in_unit(w, 3, "/user", 7);
-  world_group(w, "user-%{user}", "User", "*", NULL, NULL)->is_view = true;
-  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
-  world_other(w, "rest");
-  world_run(w, 0);
-  world_assert_members(w,
-                       "user-seven=2 user-12345=1 web.service=1 db.service=1");
-  /* A view takes nothing, so that services and the rest add up to all. */
-  assert_int_equal(world_members(w, "rest"), 1);
-}
-
-WORLD_TEST(two_rules_with_one_name_count_a_process_once) {
-  put(w, 1, 0, "one");
-  world_group(w, "%{comm}", "Comm", "*", NULL, NULL)->is_view = true;
-  world_group(w, "one", "Comm", "one", NULL, NULL);
-  world_run(w, 0);
-  assert_int_equal(world_members(w, "one"), 1);
-  world_assert(w, "one", "pss=102400");
 }
 
 WORLD_TEST(children_take_in_all_descendants) {
@@ -164,4 +235,387 @@ WORLD_TEST(process_back_in_a_group_is_read_again) {
   proctree_write(&w->tree, "x.pid", "20\n", 3);
   world_run_reading(w, 1, 1);
   assert_int_equal(world_members(w, "g"), 1);
+}
+
+/* --- the rule that took a process, and those that would have -------------- */
+
+/* Runs a cycle and asserts of a process: the rule that took it, with a '+'
+ * behind it where that was inherited, then the others that would have. */
+static void assert_explained(struct world *w, uint32_t pid, const char *why) {
+  size_t n = world_n_written(), len = 0;
+  char text[256] = "-";
+  parsed d, p;
+
+  if (!w->collector) {
+    world_keep_state(w);
+    w->settings.state_interval_ns = 0;
+  }
+  world_run(w, 1);
+  d = parsed_file(world_written(n)->path);
+  p = parsed_process(d, pid);
+  if (parsed_get(p, "rule"))
+    snprintf(text, sizeof(text), "%u%s", (unsigned)parsed_integer(p, "rule"),
+             parsed_get(p, "inherited") ? "+" : "");
+  len = strlen(text);
+  for (size_t i = 0; i < parsed_count(p, "also"); i++) {
+    char path[32];
+
+    snprintf(path, sizeof(path), "also.%zu", i);
+    len += (size_t)snprintf(text + len, sizeof(text) - len, " %u",
+                            (unsigned)parsed_integer(p, path));
+  }
+  parsed_free(d);
+  assert_string_equal(text, why);
+}
+
+WORLD_TEST(rule_that_took_it_is_told_and_those_that_would_have) {
+  put_all(w, "1 0 one, 2 0 two, 3 0 none");
+  world_group(w, "a", "Comm", "o*", NULL, NULL);
+  world_group(w, "b", "Comm", "two", NULL, NULL);
+  world_group(w, NULL, "Comm", "*o*", NULL, NULL);
+  world_group(w, "d", "Comm", "one", NULL, NULL);
+  assert_explained(w, 1, "0 2 3");
+  assert_explained(w, 2, "1 2");
+  assert_explained(w, 3, "2");
+}
+
+WORLD_TEST(other_is_the_rule_behind_the_last) {
+  put_all(w, "1 0 one, 2 0 two");
+  world_group(w, "a", "Comm", "one", NULL, NULL);
+  world_other(w, "rest");
+  assert_explained(w, 1, "0");
+  assert_explained(w, 2, "1");
+}
+
+WORLD_TEST(views_are_told_with_the_others) {
+  put(w, 1, 0, "one");
+  world_group(w, "v", "Comm", "*", NULL, NULL)->is_view = true;
+  world_group(w, "a", "Comm", "one", NULL, NULL);
+  world_group(w, "u", "Comm", "*", NULL, NULL)->is_view = true;
+  assert_explained(w, 1, "1 0 2");
+}
+
+WORLD_TEST(inherited_rule_is_told) {
+  put_all(w, "1 0 one, 2 1 two, 3 2 one, 4 0 gone, 5 4 x, 6 0 none");
+  world_group(w, "a", "Comm", "one", NULL, NULL)->takes_children = true;
+  world_group(w, NULL, "Comm", "gone", NULL, NULL)->takes_children = true;
+  world_group(w, "b", "Comm", "t*", NULL, NULL);
+  assert_explained(w, 1, "0");
+  assert_explained(w, 2, "0+ 2");
+  assert_explained(w, 3, "0"); /* it is one by itself too */
+  assert_explained(w, 5, "1+");
+  assert_explained(w, 6, "-");
+}
+
+WORLD_TEST(no_more_are_told_than_there_is_room_for) {
+  char why[256] = "0";
+
+  put(w, 1, 0, "one");
+  for (int i = 0; i < EXPLAIN_MAX + 5; i++) {
+    char name[16];
+
+    snprintf(name, sizeof(name), "g%d", i);
+    world_group(w, name, "Comm", "*", NULL, NULL);
+    if (i > 0 && i <= EXPLAIN_MAX)
+      snprintf(why + strlen(why), sizeof(why) - strlen(why), " %d", i);
+  }
+  assert_explained(w, 1, why);
+}
+
+/* This may take a quarter of a second for each of many. */
+WORLD_TEST(writing_the_state_matches_nothing) {
+  world_group(w, "a", "CommMatch", "o", NULL, NULL);
+  world_group(w, "b", "CommMatch", "n", NULL, NULL);
+  put_all(w, "1 0 one, 2 0 nil");
+  assert_explained(w, 1, "0 1");
+  assert_explained(w, 2, "1");
+  regexecs = 0;
+  assert_explained(w, 1, "0 1");
+  assert_int_equal(regexecs, 0);
+}
+
+/* --- MaxGroups: who is refused, and for how long -------------------------- */
+
+#define HOUR 3600
+
+/* The owner of the place shows before or behind them, or when they were matched
+ * already; where two wait, one of the names gets all of its own. */
+WORLD_TEST(all_of_a_name_get_the_place_that_comes_free) {
+  static const struct {
+    uint32_t holder;
+    bool ends;
+  } cases[] = {{1, true}, {5, true}, {99, true}, {5, false}, {99, false}};
+
+  world_group(w, NULL, "Comm", "gone", NULL, NULL);
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_other(w, "rest");
+  w->settings.max_groups = 1;
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    for (uint32_t pid = 1; pid < 100; pid++)
+      proctree_end(&w->tree, pid);
+    put(w, cases[i].holder, 0, "a");
+    world_run(w, HOUR);
+    for (uint32_t pid = 2; pid < 10; pid += 2)
+      put(w, pid, 0, "b");
+    put(w, 11, 0, "c");
+    world_run(w, HOUR);
+    world_assert_members(w, "a=1 rest=5");
+    if (cases[i].ends)
+      proctree_end(&w->tree, cases[i].holder);
+    else
+      exec(w, cases[i].holder, 0, "gone");
+    world_run(w, 1);
+    world_assert_members(w, "rest=5");
+    world_run(w, HOUR);
+    world_assert_members(w, "b=4 rest=1");
+    assert_int_equal(world_counts(w)->groups_refused, 1);
+  }
+}
+
+/* A view and a service take it, and the view comes to exist after the service.
+ */
+WORLD_TEST(process_refused_twice_joins_existing_groups) {
+  world_group(w, NULL, "Comm", "gone", NULL, NULL);
+  world_group(w, "%{user}", "User", "*", NULL, NULL)->is_view = true;
+  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
+  world_other(w, "rest");
+  w->settings.max_groups = 4;
+  put_in_unit(w, 10, "/a.service", 1);
+  put_in_unit(w, 11, "/b.service", 2);
+  put_in_unit(w, 12, "/b.service", 1);
+  world_run(w, 1);
+  put_in_unit(w, 5, "/d.service", 3);
+  put_in_unit(w, 13, "/b.service", 3);
+  put_in_unit(w, 15, "/d.service", 3);
+  world_run(w, HOUR);
+  world_assert_members(w, "b.service=3 rest=2");
+  assert_int_equal(world_counts(w)->groups_refused, 3);
+  exec(w, 10, 1, "gone");
+  world_run(w, 1);
+  assert_null(world_find(w, "a.service"));
+  world_run(w, HOUR);
+  world_assert_members(w, "3=3 rest=2");
+  assert_int_equal(world_counts(w)->groups_refused, 2);
+}
+
+/* NAMES_PER_CYCLE processes that nobody has seen, under names likewise. */
+#define NAMES_PER_CYCLE 50
+
+static void rename_all(struct world *w, unsigned cycle) {
+  for (unsigned i = 0; i < NAMES_PER_CYCLE; i++) {
+    char comm[16];
+    struct fake f;
+
+    snprintf(comm, sizeof(comm), "n%u", cycle * NAMES_PER_CYCLE + i);
+    f = named(100 + i, 1, comm);
+    f.starttime = 1000 + cycle;
+    world_put(w, f);
+  }
+}
+
+#define DAYS 2
+#define INTERVAL 1200
+#define FORGED (DAYS * 86400 / INTERVAL * NAMES_PER_CYCLE)
+
+/* And groups that come and go leave nothing behind. */
+WORLD_TEST(forged_names_make_so_many_groups_an_hour) {
+  static bool has_been[FORGED + 1];
+  const struct group *g;
+  unsigned made = 0, granted = 0;
+  uint64_t count;
+  size_t used = 0;
+
+  w->settings.max_groups = 20;
+  w->settings.policy.refresh = REFRESH_NEVER;
+  for (uint32_t i = 0; i < NAMES_PER_CYCLE; i++)
+    put(w, 100 + i, 1, "first");
+  world_group(w, "%{comm}", "Comm", "n*", NULL, NULL);
+  world_other(w, "rest");
+  for (unsigned cycle = 0; cycle < FORGED / NAMES_PER_CYCLE; cycle++) {
+    size_t cursor = 0;
+
+    rename_all(w, cycle);
+    world_run(w, INTERVAL);
+    granted = 0;
+    while ((g = collector_next_group(w->collector, &cursor)))
+      if (g->name[0] == 'n') {
+        made += !has_been[atoi(g->name + 1)];
+        granted++;
+        has_been[atoi(g->name + 1)] = true;
+      }
+    count = world_counts(w)->groups_refused;
+    assert_int_equal(count + granted, NAMES_PER_CYCLE);
+    assert_int_equal(world_members(w, "rest"), NAMES_PER_CYCLE - granted);
+    assert_in_range(world_groups(w), 1, 20 + 1);
+    if (cycle == FORGED / NAMES_PER_CYCLE / 4)
+      used = mallinfo2().uordblks;
+  }
+  /* An allocator that is not the C library's counts nothing. */
+  assert_in_range(mallinfo2().uordblks, 0, used + 16 * 1024);
+  assert_in_range(made, 20 * (DAYS * 24 / 2), 20 * DAYS * 24);
+  assert_int_equal(world_diag(w, DIAG_GROUP_REFUSED)->count,
+                   NAMES_PER_CYCLE - granted);
+  /* Those that stay come in, as there is room. */
+  world_run(w, HOUR);
+  assert_int_equal(world_groups(w), 20 + 1);
+}
+
+/* Beside processes of lower pids that live for an interval and have ever new
+ * names: it waits for what an hour has for one name, and not for ever. */
+WORLD_TEST(a_service_is_let_in_before_newcomers) {
+  uint32_t name = 0;
+
+  w->settings.max_groups = 4;
+  w->settings.policy.refresh = REFRESH_NEVER;
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_other(w, "rest");
+  for (int cycle = 0; cycle < 60; cycle++) {
+    uint32_t first = 10 + 2 * (uint32_t)(cycle % 20);
+
+    for (uint32_t i = 0; i < 2; i++) {
+      char comm[16];
+
+      snprintf(comm, sizeof(comm), "n%u", name++);
+      put(w, first + i, 1, comm);
+    }
+    if (cycle == 20)
+      put(w, 5000, 1, "service");
+    world_run(w, HOUR / 12);
+    proctree_end(&w->tree, first);
+    proctree_end(&w->tree, first + 1);
+    put(w, 1, 1, "init");
+    if (cycle >= 20 && world_members(w, "service") == 1)
+      return;
+  }
+  fail_msg("it was not let in for %d hours", 40 / 12);
+}
+
+/* --- names that take long to match, beside the time that a cycle has ------ */
+
+/* A command line of more than ORDINARY_MAX bytes. */
+static void put_long(struct world *w, uint32_t pid, uint32_t ppid,
+                     const char *comm) {
+  struct fake f = named(pid, ppid, comm);
+  char line[ORDINARY_MAX + 2];
+
+  memset(line, 'x', sizeof(line) - 1);
+  line[sizeof(line) - 1] = '\0';
+  f.cmdline = line;
+  f.size = 2000 + (unsigned char)*comm; /* by which an exec shows */
+  world_put(w, f);
+}
+
+/* n of them from that pid on. */
+static void put_all_long(struct world *w, uint32_t pid, uint32_t n,
+                         const char *comm) {
+  for (uint32_t i = 0; i < n; i++)
+    put_long(w, pid + i, 1, comm);
+}
+
+/* A waiting process is not known, and no process waits for ever: not even if
+ * others come in front of it in each cycle. */
+WORLD_TEST(long_names_are_matched_behind_all_others) {
+  unsigned cycles = 0;
+
+  w->settings.policy.refresh = REFRESH_NEVER;
+  world_group(w, "%{comm}", "CommandLineMatch", "x*", "Comm", "waiting");
+  world_group(w, "new", "CommandLineMatch", "x*", "Comm", "new");
+  world_group(w, "ordinary", "CommandLineMatch", "^o", NULL, NULL);
+  world_group(w, "none", "CommandLineMatch", "none", NULL, NULL);
+  world_other(w, "rest");
+  for (uint32_t i = 0; i < 10; i++) {
+    put_long(w, 500 + i, 1, "waiting");
+    put(w, 900 + i, 1, "ordinary");
+  }
+  long_name_ns = MATCH_BUDGET_NS / 20;
+  do {
+    put_all_long(w, 10 + cycles * 15, 15, "new");
+    world_run(w, 1);
+    cycles++;
+    assert_int_equal(world_members(w, "ordinary"), 10);
+    assert_true(world_members(w, "waiting") + world_members(w, "new") >= 1);
+    assert_int_equal(world_members(w, "waiting") + world_members(w, "new") +
+                         unidentified(w),
+                     10 + cycles * 15);
+    assert_int_equal(world_members(w, "rest"), 0);
+    assert_true(unidentified(w) > 0);
+    world_assert(w, "none", "ps_count=nan");
+    assert_int_equal(world_diag(w, DIAG_MATCH_DEFERRED)->count,
+                     unidentified(w));
+    assert_in_range(cycles, 1, 5);
+  } while (world_members(w, "waiting") < 10);
+  while (unidentified(w) > 0) {
+    world_run(w, 1);
+    assert_in_range(++cycles, 1, 20);
+  }
+  world_assert(w, "none", "ps_count=0");
+}
+
+/* To match them all each time that any group is made takes longer than a cycle
+ * has, and their part of Other would be unknown. */
+WORLD_TEST(refused_names_are_not_matched_again_for_another_name) {
+  w->settings.policy.refresh = REFRESH_NEVER;
+  w->settings.max_groups = 1;
+  world_group(w, "%{comm}", "CommandLine", "*", "Comm", "*");
+  world_other(w, "rest");
+  put(w, 10, 1, "service");
+  world_run(w, 1);
+  for (uint32_t i = 0; i < 60; i++) {
+    char comm[16];
+
+    snprintf(comm, sizeof(comm), "c%u", i);
+    put_long(w, 100 + i, 1, comm);
+  }
+  world_run(w, 1);
+  world_assert_members(w, "service=1 rest=60");
+  long_name_ns = MATCH_BUDGET_NS / 20;
+  proctree_end(&w->tree, 10);
+  world_run(w, 1);
+  put(w, 11, 1, "service");
+  world_run(w, 1);
+  world_assert_members(w, "service=1 rest=60");
+  assert_int_equal(unidentified(w), 0);
+}
+
+/* A name has changed, by which it may have left. */
+WORLD_TEST(process_that_is_matched_again_counts_in_its_old_group) {
+  world_group(w, "%{comm}", "CommandLine", "x*", "Comm", "?");
+  put_long(w, 90, 1, "a");
+  world_run(w, 1);
+  world_run(w, 1);
+  world_assert(w, "a", "pss=102400");
+  put_long(w, 90, 1, "b");
+  put_all_long(w, 10, 10, "n");
+  long_name_ns = 2 * MATCH_BUDGET_NS;
+  world_run(w, 1);
+  world_assert(w, "a", "ps_count=1 pss=nan");
+  assert_int_equal(unidentified(w), 10);
+  long_name_ns = 0;
+  world_run(w, 1);
+  assert_null(world_find(w, "a"));
+  world_assert(w, "b", "pss=102400");
+}
+
+/* It inherits what its parent is not known to have yet. */
+WORLD_TEST(descendants_of_a_waiting_process_wait_with_it) {
+  w->settings.policy.refresh = REFRESH_NEVER;
+  world_group(w, "server", "CommandLine", "x*", "Comm", "server")
+      ->takes_children = true;
+  world_other(w, "rest");
+  put_all_long(w, 10, 5, "n");
+  put_long(w, 20, 1, "server");
+  put_all(w, "30 20 worker, 31 30 helper");
+  long_name_ns = MATCH_BUDGET_NS;
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "rest"), 1);
+  assert_int_equal(unidentified(w), 7);
+  world_assert(w, "server", "ps_count=nan");
+  long_name_ns = 0;
+  world_run(w, 1);
+  world_assert_members(w, "server=3 rest=5");
+  /* They follow one that was matched last in the next cycle. */
+  put_long(w, 20, 1, "x");
+  world_run(w, 1);
+  world_run(w, 1);
+  world_assert_members(w, "rest=8");
 }

@@ -1,5 +1,6 @@
 #include "test.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "sample/mapping_sample.h"
@@ -146,30 +147,6 @@ FIXTURE_TEST(holes_are_made_up_for) {
                   500 * PAGE_LOOKUPS_MOST / 16 * 1.2);
 }
 
-/* One page is of another kind than the rest: in many samples it is found as
- * often as any, within 5 standard deviations of independent draws. */
-FIXTURE_TEST(every_page_of_a_mapping_has_the_same_chance) {
-  static const uint64_t places[] = {0, 99, 100, 399, 600, 999};
-  const struct part parts[] = {
-      {0, 100, "/a", 0}, {100, 500, "/b", 0}, {600, 400, "/a", 0}};
-
-  map(f, parts, LENGTH(parts));
-  paged_put(&f->in, 0, 1000, FAKE_ANON | FAKE_EXCLUSIVE, true);
-  paged_resize(&f->in, 1000);
-  for (size_t i = 0; i < LENGTH(places); i++) {
-    double hits = 0;
-
-    paged_put(&f->in, places[i], 1, FAKE_FILE | FAKE_EXCLUSIVE, true);
-    for (uint64_t seed = 1; seed <= 500; seed++) {
-      assert_int_equal(read_sample(f, 100, seed), 0);
-      hits += tally_of(f, "/a")->kinds[PAGE_FILE].pages +
-              tally_of(f, "/b")->kinds[PAGE_FILE].pages;
-    }
-    paged_put(&f->in, places[i], 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
-    assert_true((hits - 50) * (hits - 50) < 25 * 50);
-  }
-}
-
 /* --- without rights, and failures --- */
 
 FIXTURE_TEST(without_frames_prices_are_unknown) {
@@ -196,4 +173,156 @@ FIXTURE_TEST(failures_leave_nothing) {
   proctree_unlink(&f->in.tree, "10/maps");
   assert_int_equal(read_sample(f, 10, 1), PROCFS_GONE);
   assert_null(f->sample.table);
+}
+
+/* --- amounts, of pages that were found --- */
+
+/* Mappings 1 to 3. */
+#define N 4
+
+struct amounts {
+  struct mapping mappings[N];
+  struct mapping_table table;
+  struct mapping_tally tallies[N];
+  struct mapping_sample sample;
+};
+
+static int make_amounts(void **state) {
+  static struct amounts f;
+
+  f = (struct amounts){.table = {.mappings = f.mappings, .n = N},
+                       .sample = {.table = &f.table,
+                                  .tallies = f.tallies,
+                                  .has_mapcounts = true,
+                                  .page_size = PAGE}};
+  *state = &f;
+  return 0;
+}
+
+#define AMOUNTS_TEST(name)                                                     \
+  TEST_WITH(name, make_amounts, NULL, struct amounts *f)
+
+/* Finds pages of it that are mapped `mappings` times. */
+static void find(struct amounts *f, uint32_t i, enum page_kind kind,
+                 uint32_t pages, uint64_t mappings) {
+  const struct page_finding found = {
+      .is_resident = true, .kind = kind, .mappings = mappings};
+
+  if (f->mappings[i].size == 0)
+    f->mappings[i].size = 100000 * PAGE;
+  for (uint32_t k = 0; k < pages; k++)
+    page_tally_add(&f->tallies[i].kinds[kind], &found);
+}
+
+static void fill(struct amounts *f, uint64_t anon, uint64_t files) {
+  f->sample.statm = (struct statm_sample){.resident_pages = anon + files,
+                                          .shared_pages = files};
+  mapping_sample_fill(&f->sample);
+}
+
+static bool is_known(const struct amounts *f, uint32_t i,
+                     enum rollup_field field) {
+  return rollup_has(&f->mappings[i].sum, field);
+}
+
+/* In pages. */
+static double get(const struct amounts *f, uint32_t i,
+                  enum rollup_field field) {
+  assert_true(is_known(f, i, field));
+  return (double)f->mappings[i].sum.bytes[field] / (double)PAGE;
+}
+
+static double error_of(const struct amounts *f, uint32_t i) {
+  return (double)f->mappings[i].pss_error / (double)PAGE;
+}
+
+/* --- amounts --- */
+
+/* Anonymous memory and shmem are dirty, files are clean. */
+AMOUNTS_TEST(amounts_are_told_apart_by_kind) {
+  find(f, 1, PAGE_ANON, 40, 1);
+  find(f, 1, PAGE_ANON, 20, 2);
+  find(f, 1, PAGE_FILE, 30, 1);
+  find(f, 1, PAGE_FILE, 10, 2);
+  f->tallies[2].is_shmem = true;
+  find(f, 2, PAGE_FILE, 7, 1);
+  find(f, 2, PAGE_FILE, 12, 3);
+  fill(f, 60, 40 + 19);
+  assert_true(get(f, 1, ROLLUP_PRIVATE_DIRTY) == 40);
+  assert_true(get(f, 1, ROLLUP_SHARED_DIRTY) == 20);
+  assert_true(get(f, 1, ROLLUP_PRIVATE_CLEAN) == 30);
+  assert_true(get(f, 1, ROLLUP_SHARED_CLEAN) == 10);
+  assert_true(get(f, 1, ROLLUP_ANONYMOUS) == 60);
+  assert_true(get(f, 1, ROLLUP_PSS) == 85);
+  assert_true(get(f, 2, ROLLUP_PRIVATE_DIRTY) == 7);
+  assert_true(get(f, 2, ROLLUP_SHARED_DIRTY) == 12);
+  assert_true(get(f, 2, ROLLUP_SHARED_CLEAN) == 0);
+  assert_true(get(f, 2, ROLLUP_ANONYMOUS) == 0);
+  assert_false(is_known(f, 1, ROLLUP_SWAP_PSS));
+  assert_false(is_known(f, 1, ROLLUP_SWAP));
+  assert_false(is_known(f, 1, ROLLUP_PSS_ANON));
+}
+
+AMOUNTS_TEST(mappings_have_their_part_of_all) {
+  find(f, 1, PAGE_FILE, 30, 1);
+  find(f, 2, PAGE_FILE, 15, 1);
+  fill(f, 0, 450);
+  assert_true(get(f, 1, ROLLUP_RSS) == 300);
+  assert_true(get(f, 2, ROLLUP_RSS) == 150);
+  assert_int_equal(f->mappings[3].sum.known, 0);
+  assert_true(f->mappings[3].is_sampled);
+  assert_int_equal(f->mappings[3].pages_sampled, 0);
+}
+
+/* --- sums --- */
+
+AMOUNTS_TEST(no_mapping_has_more_than_its_pages) {
+  f->mappings[1].size = 100 * PAGE;
+  find(f, 1, PAGE_ANON, 49, 1);
+  find(f, 2, PAGE_ANON, 99, 1);
+  fill(f, 10100, 0);
+  assert_true(get(f, 1, ROLLUP_RSS) <= 100);
+  assert_true(get(f, 2, ROLLUP_RSS) <= 10000);
+  assert_true(get(f, 1, ROLLUP_RSS) + get(f, 2, ROLLUP_RSS) == 10100);
+}
+
+/* --- what is not known --- */
+
+AMOUNTS_TEST(without_mapcounts_pss_is_known_of_exclusive_pages_alone) {
+  f->sample.has_mapcounts = false;
+  find(f, 1, PAGE_ANON, 100, 1);
+  find(f, 2, PAGE_ANON, 60, 1);
+  find(f, 2, PAGE_ANON, 40, 0);
+  fill(f, 2000, 0);
+  assert_true(get(f, 1, ROLLUP_PSS) == 1000);
+  assert_false(is_known(f, 2, ROLLUP_PSS));
+  assert_true(get(f, 2, ROLLUP_RSS) == 1000);
+  assert_true(get(f, 2, ROLLUP_PRIVATE_DIRTY) == 600);
+  assert_true(get(f, 2, ROLLUP_SHARED_DIRTY) == 400);
+}
+
+/* --- errors --- */
+
+/* The number of present pages is known from statm, where all are of one
+ * mapping: then their prices alone are uncertain. */
+AMOUNTS_TEST(prices_are_uncertain) {
+  find(f, 1, PAGE_ANON, 200, 1);
+  find(f, 1, PAGE_ANON, 200, 2);
+  fill(f, 5000, 0);
+  assert_true(get(f, 1, ROLLUP_PSS) == 3750);
+  /* 2.6 standard deviations of the mean of 400 prices of 0.5 and 1 */
+  assert_true(fabs(error_of(f, 1) - 2.6 * 5000 * 0.25 / 20) < 1);
+}
+
+/* Two of the same: one may have what the other lacks. */
+AMOUNTS_TEST(presence_is_uncertain) {
+  for (uint32_t i = 1; i <= 2; i++) {
+    find(f, i, PAGE_ANON, 200, 1);
+  }
+  fill(f, 10000, 0);
+  assert_true(get(f, 1, ROLLUP_PSS) == 5000);
+  /* 2.6 standard deviations of a half of 400; and what the rule of three leaves
+   * of prices */
+  assert_true(error_of(f, 1) > 2.6 * 10000 * 0.5 / 20);
+  assert_true(error_of(f, 1) < 2.6 * 10000 * 0.5 / 20 * 1.1);
 }

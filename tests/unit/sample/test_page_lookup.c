@@ -10,31 +10,6 @@
 
 #define BIT(n) (UINT64_C(1) << (n))
 
-TEST(entries_are_decoded) {
-  static const struct {
-    uint64_t entry, frame;
-    bool is_present, is_file, is_exclusive;
-  } cases[] = {
-      {0, 0, false, false, false},
-      {BIT(63), 0, true, false, false},
-      {BIT(63) | 0x1234, 0x1234, true, false, false},
-      {BIT(63) | BIT(61) | BIT(56) | 7, 7, true, true, true},
-      {BIT(63) | BIT(55) | BIT(54), BIT(54), true, false, false},
-      {BIT(62) | BIT(56), 0, false, false, false}, /* before 6.11 */
-      {BIT(62) | BIT(61), 0, false, true, false},
-      {BIT(63) | (BIT(56) - 1), BIT(55) - 1, true, false, false},
-  };
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    uint64_t e = cases[i].entry;
-
-    assert_int_equal(pagemap_is_present(e), cases[i].is_present);
-    assert_int_equal(pagemap_is_file(e), cases[i].is_file);
-    assert_int_equal(pagemap_is_exclusive(e), cases[i].is_exclusive);
-    assert_int_equal(pagemap_frame(e), cases[i].frame);
-  }
-}
-
 static int make_file(const uint64_t *numbers, size_t n) {
   char name[] = "/tmp/smaps-pagemap-XXXXXX";
   int fd = mkstemp(name);
@@ -43,24 +18,6 @@ static int make_file(const uint64_t *numbers, size_t n) {
   unlink(name);
   assert_int_equal(write(fd, numbers, n * 8), n * 8);
   return fd;
-}
-
-TEST(numbers_are_read_up_to_the_end_of_the_file) {
-  static const uint64_t numbers[] = {1, 2, 3};
-  uint64_t got[4] = {0};
-  int fd = make_file(numbers, 3);
-  size_t n = 9;
-
-  assert_int_equal(pagemap_read(fd, 1, got, 4, &n), 0);
-  assert_int_equal(n, 2);
-  assert_int_equal(got[0], 2);
-  assert_int_equal(got[1], 3);
-  assert_int_equal(pagemap_read(fd, 0, got, 1, &n), 0);
-  assert_int_equal(n, 1);
-  assert_int_equal(got[0], 1);
-  assert_int_equal(pagemap_read(fd, UINT64_C(1) << 45, got, 1, &n), 0);
-  assert_int_equal(n, 0);
-  close(fd);
 }
 
 TEST(failed_calls_leave_results_alone) {

@@ -9,6 +9,58 @@
 
 #include "paged.h"
 
+/* Samples of a process with a single mapping of 1,024 pages, whose frames are
+ * mapped once. */
+#define PAGES_IN_ALL 1024
+#define END (START + PAGES_IN_ALL * PAGE)
+
+static int make(void **state) {
+  static struct paged f;
+
+  paged_make(&f, PAGES_IN_ALL);
+  fake_pages_map(&f.tree, 10, &(struct fake_range){START, END, 0, 0}, 1);
+  fake_pages_count(&f.tree, FRAME, PAGES_IN_ALL, 1);
+  *state = &f;
+  return 0;
+}
+
+static int unmake(void **state) {
+  paged_remove(*state);
+  return 0;
+}
+
+#define PAGED_TEST(name) TEST_WITH(name, make, unmake, struct paged *f)
+
+static struct page_sample sample_with(struct paged *f,
+                                      const struct page_request *request) {
+  struct page_sample s;
+
+  assert_int_equal(page_sample_read(&f->reader, &f->ref, request, &s), 0);
+  return s;
+}
+
+/* The same with a seed of 1, and the layout dropped. */
+static struct page_sample sample(struct paged *f, uint32_t wanted) {
+  const struct page_request request = {.pages_wanted = wanted, .seed = 1};
+  struct page_sample s = sample_with(f, &request);
+
+  page_layout_drop(s.layout);
+  s.layout = NULL;
+  return s;
+}
+
+static void assert_price(double a, double b) {
+  assert_true(a - b < 1e-9 && b - a < 1e-9);
+}
+
+static void assert_tally(const struct page_tally *t, uint32_t pages,
+                         uint32_t exclusive, double price, double squared) {
+  assert_int_equal(t->pages, pages);
+  assert_int_equal(t->exclusive, exclusive);
+  assert_price(t->price, price);
+  assert_price(t->price_squared, squared);
+}
+
 static int read_sample(struct paged *f, uint32_t wanted,
                        struct page_sample *ret) {
   const struct page_request request = {.pages_wanted = wanted, .seed = 1};
@@ -26,26 +78,6 @@ PAGED_TEST(sample_pauses_and_shows_progress) {
   assert_int_equal(f->pauses, (255 + 4) / 64); /* maps counts as four */
   assert_string_equal(f->file, "pagemap");
   assert_int_equal(atomic_load(&f->heartbeat), 255 + 1);
-}
-
-/* A layout of no more pages than are wanted is looked up whole. */
-PAGED_TEST(kinds_and_prices_are_kept_apart) {
-  struct page_sample s;
-
-  paged_put(f, 0, 400, FAKE_ANON, true);
-  paged_put(f, 400, 100, FAKE_ANON | FAKE_EXCLUSIVE, true);
-  paged_put(f, 500, 200, FAKE_FILE, true);
-  paged_put(f, 700, 24, FAKE_FILE, true);
-  paged_put(f, 724, 300, FAKE_SWAPPED | FAKE_EXCLUSIVE, false);
-  fake_pages_count(&f->tree, FRAME, 400, 2);
-  fake_pages_count(&f->tree, FRAME + 500, 200, 20);
-  /* mapped once, but not by the bit: a kernel before 4.2 */
-  fake_pages_count(&f->tree, FRAME + 700, 24, 1);
-  s = sample(f, PAGES_IN_ALL);
-  assert_int_equal(s.looked_at, PAGES_IN_ALL);
-  assert_tally(&s.kinds[PAGE_ANON], 500, 100, 300, 200);
-  assert_tally(&s.kinds[PAGE_FILE], 224, 24, 34, 24.5);
-  assert_tally(&s.shmem, 0, 0, 0, 0);
 }
 
 /* Present pages that nothing maps are the zero page, or memory of a device. */
@@ -95,22 +127,6 @@ PAGED_TEST(lookups_are_limited) {
   s = sample(f, 20);
   assert_int_equal(s.looked_at, 20 * PAGE_LOOKUPS_MOST);
   assert_int_equal(s.kinds[PAGE_ANON].pages, 0);
-}
-
-/* The offsets in pagemap have more than 32 bits. */
-PAGED_TEST(pages_of_another_size_are_numbered_by_it_at_high_addresses) {
-  const uint64_t size = 65536, start = UINT64_C(0x7ff000000000);
-  struct page_sample s;
-
-  f->reader.page_size = size;
-  fake_pages_map(&f->tree, 10,
-                 &(struct fake_range){start, start + 100 * size, 0, "[stack]"},
-                 1);
-  fake_pages_put(&f->tree, 10, start / size, 100, FAKE_ANON | FAKE_EXCLUSIVE,
-                 FRAME);
-  s = sample(f, 200);
-  assert_int_equal(s.looked_at, 100);
-  assert_tally(&s.kinds[PAGE_ANON], 100, 100, 100, 100);
 }
 
 /*
@@ -189,23 +205,6 @@ PAGED_TEST(layout_is_made_anew_where_memory_has_moved) {
   page_layout_drop(layout);
 }
 
-/* Half of the layout is not present. By chance a sample shows more or less. */
-PAGED_TEST(chance_is_no_page_beside_the_layout) {
-  unsigned doubts = 0;
-
-  paged_put(f, 0, PAGES_IN_ALL / 2, FAKE_ANON | FAKE_EXCLUSIVE, true);
-  paged_resize(f, PAGES_IN_ALL / 2);
-  for (uint64_t seed = 1; seed <= 200; seed++) {
-    const struct page_request request = {.pages_wanted = 100, .seed = seed};
-    struct page_sample s;
-
-    s = sample_with(f, &request);
-    doubts += s.unseen > 0;
-    page_layout_drop(s.layout);
-  }
-  assert_true(doubts <= 10);
-}
-
 /* Pages of a file are on every second address of the first half; of the others
  * every one is anonymous. */
 PAGED_TEST(present_pages_are_counted_by_kind) {
@@ -248,6 +247,175 @@ PAGED_TEST(every_page_has_the_same_chance_if_a_part_is_refined) {
   for (size_t i = 0; i < LENGTH(uneven); i++)
     assert_same_chance(f, uneven[i], UNEVEN, s.layout);
   page_layout_drop(s.layout);
+}
+
+/* --- a census, beside shmem --- */
+
+/* 96 pages, the others are of shmem. The least run has 8 of them. */
+static void put_beside_shmem(struct paged *f) {
+  const uint64_t middle = START + 96 * PAGE, end = END;
+  const struct fake_range ranges[] = {
+      {START, middle, NULL, NULL},
+      {middle, end - 8 * PAGE, "rw-s", "/dev/shm/buffers"},
+      {end - 8 * PAGE, end, NULL, NULL}};
+
+  fake_pages_map(&f->tree, 10, ranges, LENGTH(ranges));
+  paged_put(f, 0, 32, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  paged_put(f, 32, 16, FAKE_ANON, true);
+  paged_put(f, 48, 16, FAKE_FILE | FAKE_EXCLUSIVE, true);
+  paged_put(f, 64, 24, FAKE_FILE, true);
+  paged_put(f, 88, 8, FAKE_SWAPPED, false);
+  paged_put(f, 96, PAGES_IN_ALL - 96 - 8, FAKE_FILE, true);
+  paged_put(f, PAGES_IN_ALL - 8, 8, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  fake_pages_count(&f->tree, FRAME + 32, 16, 2);
+  fake_pages_count(&f->tree, FRAME + 64, 24, 4);
+  fake_pages_count(&f->tree, FRAME + 96, PAGES_IN_ALL - 96 - 8, 20);
+}
+
+/* A zero page looks like an anonymous one that is not exclusive. Half of them
+ * are some: as many of those that are picked, within 4 standard deviations. */
+PAGED_TEST(zero_pages_are_left_out_as_picked_pages_show) {
+  double pages = 0;
+
+  put_beside_shmem(f);
+  paged_put(f, 0, 64, FAKE_ANON, true);
+  fake_pages_count(&f->tree, FRAME, 64, 2);
+  fake_pages_count(&f->tree, FRAME, 32, 0);
+  for (uint64_t seed = 1; seed <= 100; seed++) {
+    const struct page_request request = {.pages_wanted = 10, .seed = seed};
+    struct page_sample s = sample_with(f, &request);
+
+    page_layout_drop(s.layout);
+    assert_int_equal(s.census[PAGE_ANON].exclusive, 8);
+    assert_tally(&s.kinds[PAGE_ANON], s.kinds[PAGE_ANON].pages, 0,
+                 s.kinds[PAGE_ANON].pages / 2.0,
+                 s.kinds[PAGE_ANON].pages / 4.0);
+    pages += s.census[PAGE_ANON].pages - 8;
+  }
+  assert_in_range(pages / 100, 32 - 3.2, 32 + 3.2);
+}
+
+/* Huge pages of shmem look like them before 6.11. */
+PAGED_TEST(pages_of_shmem_are_never_anonymous) {
+  struct page_sample s;
+
+  put_beside_shmem(f);
+  paged_put(f, 96, PAGES_IN_ALL - 96 - 8, FAKE_ANON, true);
+  s = sample(f, 100);
+  assert_in_range(s.shmem.pages, 70, 100);
+  assert_price(s.shmem.price, s.shmem.pages / 20.0);
+  assert_int_equal(s.kinds[PAGE_ANON].pages, 16);
+}
+
+/* How often pages of each fifth of them are picked, in 100 samples. */
+static void count_picked(struct paged *f, size_t pages, unsigned ret[5]) {
+  const uint64_t middle = START + pages * PAGE, end = END;
+  const struct fake_range ranges[] = {
+      {START, middle, NULL, NULL}, {middle, end, "rw-s", "/dev/shm/buffers"}};
+
+  fake_pages_map(&f->tree, 10, ranges, LENGTH(ranges));
+  paged_put(f, 0, PAGES_IN_ALL, FAKE_FILE, true);
+  for (size_t i = 0; i < 5; i++) {
+    ret[i] = 0;
+    fake_pages_count(&f->tree, FRAME, pages, 2);
+    fake_pages_count(&f->tree, FRAME + i * pages / 5, pages / 5, 4);
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+      const struct page_request request = {.pages_wanted = 10, .seed = seed};
+      struct page_sample s;
+
+      s = sample_with(f, &request);
+      page_layout_drop(s.layout);
+      assert_int_equal(s.kinds[PAGE_FILE].pages, CENSUS_PICKED_LEAST);
+      ret[i] += (unsigned)((8 - s.kinds[PAGE_FILE].price) * 4 + 0.5);
+    }
+  }
+}
+
+/* 16 are picked: of hardly more than are remembered meanwhile, and of many. 320
+ * of 1,600 are in each fifth; the standard deviation is 16. */
+PAGED_TEST(picked_pages_have_the_same_chance) {
+  static const size_t pages[] = {150, 900};
+  unsigned found[5];
+
+  for (size_t i = 0; i < LENGTH(pages); i++) {
+    count_picked(f, pages[i], found);
+    for (size_t part = 0; part < LENGTH(found); part++)
+      assert_in_range(found[part], 240, 400);
+  }
+}
+
+static uint32_t count_picked_of(struct paged *f, size_t pages) {
+  const uint64_t middle = START + pages * PAGE;
+  const struct fake_range ranges[] = {
+      {START, middle, NULL, NULL},
+      {middle, middle + PAGE, "rw-s", "/dev/shm/buffers"}};
+
+  paged_put(f, 0, pages, FAKE_FILE, true);
+  fake_pages_map(&f->tree, 10, ranges, LENGTH(ranges));
+  fake_pages_count(&f->tree, FRAME, pages, 2);
+  paged_resize(f, (unsigned)pages);
+  return sample(f, 100).kinds[PAGE_FILE].pages;
+}
+
+PAGED_TEST(more_are_picked_of_many) {
+  assert_int_equal(count_picked_of(f, 10), 10);
+  assert_int_equal(count_picked_of(f, 1000), CENSUS_PICKED_LEAST);
+  assert_int_equal(count_picked_of(f, 10000), 39);
+  assert_int_equal(count_picked_of(f, 40000), CENSUS_PICKED_MOST);
+}
+
+/* statm has 100 anonymous pages more than were there to be counted. */
+PAGED_TEST(anonymous_pages_that_were_not_counted_are_told) {
+  struct page_sample s;
+
+  put_beside_shmem(f);
+  proctree_write(&f->tree, "10/statm", TEXT("2000 1024 868 0 0 0 0\n"));
+  s = sample(f, 100);
+  assert_price(s.unseen, (1024 - 868 - 56) / 1024.0);
+}
+
+/* Beside a mapping of 256 MiB without pages, and not so little memory that it
+ * is left out. */
+PAGED_TEST(many_pages_beside_shmem_are_drawn) {
+  const uint64_t end = END;
+  const struct fake_range ranges[] = {
+      {START, START + 64 * PAGE, NULL, NULL},
+      {START + 64 * PAGE, end, "rw-s", "/dev/shm/buffers"},
+      {end + PAGE, end + PAGE * (CENSUS_PAGES_MOST - 61), NULL, NULL}};
+  struct page_sample s;
+
+  paged_put(f, 0, 64, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  paged_put(f, 64, PAGES_IN_ALL - 64, FAKE_FILE, true);
+  fake_pages_map(&f->tree, 10, ranges, 3);
+  paged_resize(f, CENSUS_PAGES_MOST / 2);
+  s = sample(f, 100);
+  assert_false(s.has_census);
+  fake_pages_map(&f->tree, 10, ranges, 2);
+  s = sample(f, 100);
+  assert_true(s.has_census);
+  assert_int_equal(s.census[PAGE_ANON].exclusive, 64);
+}
+
+static bool counts_pages_apart(struct paged *f, size_t n, uint64_t apart) {
+  struct fake_range ranges[CENSUS_READS_MOST + 2];
+  const uint64_t end = END;
+
+  ranges[0] = (struct fake_range){START, end, "rw-s", "/dev/shm/buffers"};
+  for (uint64_t i = 0; i < n; i++) {
+    uint64_t start = end + (1 + i * apart) * PAGE;
+
+    ranges[1 + i] = (struct fake_range){start, start + PAGE, NULL, NULL};
+  }
+  fake_pages_map(&f->tree, 10, ranges, 1 + n);
+  return sample(f, 100).has_census;
+}
+
+/* As the stacks of many threads are. */
+PAGED_TEST(pages_that_take_a_read_each_are_drawn) {
+  paged_put(f, 0, PAGES_IN_ALL, FAKE_FILE, true);
+  assert_true(counts_pages_apart(f, CENSUS_READS_MOST, 512));
+  assert_false(counts_pages_apart(f, CENSUS_READS_MOST + 1, 512));
+  assert_true(counts_pages_apart(f, CENSUS_READS_MOST + 1, 511));
 }
 
 /* --- failures --- */
@@ -312,23 +480,4 @@ PAGED_TEST(refused_pagemap_is_told) {
     assert_int_equal(chmod(path, 0644), 0);
     assert_int_equal(rc, refused[i].result);
   }
-}
-
-PAGED_TEST(dead_main_thread_is_sampled_through_a_live_one) {
-  struct fake live = fake_process(12, "giant");
-  struct page_sample s;
-  char maps[128];
-
-  paged_put(f, 0, 4, FAKE_ANON | FAKE_EXCLUSIVE, true);
-  live.private_kb = 16;
-  proctree_put_thread(&f->tree, 10, &live);
-  proctree_write(&f->tree, "10/statm", TEXT("0 0 0 0 0 0 0\n"));
-  snprintf(maps, sizeof(maps), "%llx-%llx rw-p 00000000 00:00 0 \n",
-           (unsigned long long)START, (unsigned long long)(START + 4 * PAGE));
-  proctree_write(&f->tree, "10/task/12/maps", maps, strlen(maps));
-  proctree_rename(&f->tree, "10/pagemap", "10/task/12/pagemap");
-  f->ref.is_dead_leader = true;
-  s = sample(f, 100);
-  assert_tally(&s.kinds[PAGE_ANON], 4, 4, 4, 4);
-  assert_int_equal(s.statm.resident_pages, 4);
 }

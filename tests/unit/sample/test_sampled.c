@@ -106,16 +106,6 @@ TEST(errors_hold_for_99_of_100_samples) {
   assert_true(uss >= 985);
 }
 
-/* All alike: some of 500 may differ all the same. */
-TEST(pages_that_agree_leave_an_error) {
-  struct page_sums alike = {.found = {500, 500, 500, 500}};
-  struct sampled s = measure(&alike, GIB);
-
-  assert_near(s.pss_anon, GIB, 1);
-  assert_near(s.uss, GIB, 1);
-  assert_near(sampled_pss_error(&s.error), 4.6 * GIB / 500, 1);
-}
-
 /* Two sharers are assumed where there are as many at least. */
 TEST(prices_that_are_not_known_are_bounded) {
   struct page_sums anon = {.found = {1000, 400, 400, 400}};
