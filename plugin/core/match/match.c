@@ -161,8 +161,7 @@ static void explain_others(struct matcher *m, const struct process *p,
       add_also(m, i);
 }
 
-/* --- what cannot be ruled out ----------------------------------------------
- */
+/* --- what cannot be ruled out --------------------------------------------- */
 
 /* A process that was in the group still runs the program, whatever its name is
  * now, unless another attribute rules that out. */
@@ -383,15 +382,14 @@ static void update(struct matcher *m, struct process *p,
   diag_note(m->diags, DIAG_FAILED, p, -ENOMEM, "names");
 }
 
-/* --- all processes ---------------------------------------------------------
- */
+/* --- all processes -------------------------------------------------------- */
 
 int matcher_init(struct matcher *m, const struct settings *settings,
                  struct group_table *groups, struct diag *diags,
                  uint64_t (*clock_ns)(void)) {
   /* At most one group or claim for each rule, and for Other. */
   size_t n = settings->n_rules + 1;
-  int rc = 0;
+  int rc = -ENOMEM;
 
   *m = (struct matcher){
       .settings = settings,
@@ -406,10 +404,8 @@ int matcher_init(struct matcher *m, const struct settings *settings,
       .made_claims = reallocarray(NULL, n, sizeof(struct claim)),
       .made_perhaps = reallocarray(NULL, n, sizeof(struct group *)),
       .fixed = calloc(n, sizeof(struct group *))};
-  if (!m->locale || !m->made_groups || !m->made_claims || !m->made_perhaps ||
-      !m->fixed)
-    rc = -ENOMEM;
-  if (rc == 0)
+  if (m->locale && m->made_groups && m->made_claims && m->made_perhaps &&
+      m->fixed)
     rc = add_fixed_groups(m);
   if (rc < 0)
     matcher_done(m);
@@ -561,11 +557,14 @@ static void resolve_refused(struct matcher *m, const struct process_table *t) {
     resolve_with_ancestors(m, t, p);
 }
 
-/* Resolves the ordinary processes and collects those that wait. */
+/* Resolves the ordinary processes and collects those that wait. Then all
+ * descendants have followed. */
 static void resolve_ordinary(struct matcher *m, const struct process_table *t) {
   m->may_match_long = false;
   for (size_t i = 0; i < t->n; i++)
     resolve_with_ancestors(m, t, t->processes[i]);
+  for (size_t i = 0; i < t->n; i++)
+    t->processes[i]->has_changed_claims = false;
 }
 
 /* The most deferred process comes first. */
