@@ -13,13 +13,39 @@
    1U << ROLLUP_PRIVATE_CLEAN | 1U << ROLLUP_PRIVATE_DIRTY |                   \
    1U << ROLLUP_ANONYMOUS)
 
+/* The mappings of one name: the pages that were found in them. */
+struct mapping_tally {
+  struct page_tally kinds[PAGE_KINDS];
+  bool is_shmem;
+};
+
+/* A run of pages of one mapping. */
+struct segment {
+  uint64_t first;
+  size_t mapping; /* index in the table */
+};
+
+struct mapping_sample {
+  struct mapping_table *table;   /* as maps has them */
+  struct mapping_tally *tallies; /* of each mapping of the table */
+  size_t n_tallies, cap_tallies;
+  struct segment *segments; /* all mappings, by address */
+  size_t n, cap;
+  size_t at; /* segment of the last page */
+  bool is_out_of_memory;
+  bool has_mapcounts; /* as in struct page_lookup */
+  uint64_t page_size;
+  /* The pages of one kind in all mappings: by statm, and in the sample. */
+  uint64_t pages[PAGE_KINDS], found[PAGE_KINDS];
+};
+
 /* --- the sample --- */
 
 static void see_mapping(void *ctx, const struct rollup_line *line) {
   struct mapping_sample *s = ctx;
   size_t mapping = mapping_table_add_line(s->table, line);
   struct mapping_tally *tallies = s->tallies;
-  struct mapping_segment *segments = s->segments;
+  struct segment *segments = s->segments;
 
   if (s->is_out_of_memory)
     return;
@@ -32,8 +58,8 @@ static void see_mapping(void *ctx, const struct rollup_line *line) {
     return;
   while (s->n_tallies <= mapping)
     tallies[s->n_tallies++] = (struct mapping_tally){.is_shmem = false};
-  segments[s->n++] = (struct mapping_segment){
-      .first = line->start / s->page_size, .mapping = mapping};
+  segments[s->n++] =
+      (struct segment){.first = line->start / s->page_size, .mapping = mapping};
 }
 
 static void see_page(void *ctx, uint64_t page, bool is_shmem,
@@ -50,40 +76,6 @@ static void see_page(void *ctx, uint64_t page, bool is_shmem,
   t = &s->tallies[s->segments[s->at].mapping];
   t->is_shmem |= is_shmem;
   page_tally_add(&t->kinds[found->kind], found);
-}
-
-int mapping_sample_draw(struct page_reader *r, const struct proc_ref *p,
-                        const struct page_request *request,
-                        struct mapping_sample *ret) {
-  const struct page_watcher watcher = {
-      .see_mapping = see_mapping, .see_page = see_page, .ctx = ret};
-  struct page_request watched = *request;
-  struct page_sample pages;
-  int rc;
-
-  *ret = (struct mapping_sample){.page_size = r->page_size,
-                                 .table = calloc(1, sizeof(*ret->table))};
-  watched.watcher = &watcher;
-  rc = ret->table ? page_sample_read(r, p, &watched, &pages) : -ENOMEM;
-  if (rc == 0) {
-    page_layout_drop(pages.layout);
-    ret->has_mapcounts = pages.has_mapcounts;
-    ret->statm = pages.statm;
-    rc =
-        ret->is_out_of_memory ? -ENOMEM : mapping_table_finish_maps(ret->table);
-  }
-  if (rc != 0)
-    mapping_sample_done(ret);
-  return rc;
-}
-
-void mapping_sample_done(struct mapping_sample *s) {
-  if (s->table)
-    mapping_table_done(s->table);
-  free(s->table);
-  free(s->tallies);
-  free(s->segments);
-  *s = (struct mapping_sample){0};
 }
 
 /* --- present pages --- */
@@ -193,9 +185,9 @@ static void finish(const struct mapping_sample *s, size_t i) {
     fill_pss(s, i);
 }
 
-void mapping_sample_fill(struct mapping_sample *s) {
-  s->pages[PAGE_ANON] = s->statm.resident_pages - s->statm.shared_pages;
-  s->pages[PAGE_FILE] = s->statm.shared_pages;
+static void fill(struct mapping_sample *s, const struct statm_sample *statm) {
+  s->pages[PAGE_ANON] = statm->resident_pages - statm->shared_pages;
+  s->pages[PAGE_FILE] = statm->shared_pages;
   for (unsigned kind = 0; kind < PAGE_KINDS; kind++) {
     for (size_t i = 0; i < s->table->n; i++)
       s->found[kind] += found_in(s, i, kind);
@@ -205,17 +197,41 @@ void mapping_sample_fill(struct mapping_sample *s) {
     finish(s, i);
 }
 
+/* --- all of it --- */
+
+static int read_all(struct mapping_sample *s, struct page_reader *r,
+                    const struct proc_ref *p, struct page_request request) {
+  const struct page_watcher watcher = {
+      .see_mapping = see_mapping, .see_page = see_page, .ctx = s};
+  struct page_sample pages;
+  int rc;
+
+  request.watcher = &watcher;
+  rc = page_sample_read(r, p, &request, &pages);
+  if (rc != 0)
+    return rc;
+  page_layout_drop(pages.layout);
+  s->has_mapcounts = pages.has_mapcounts;
+  rc = s->is_out_of_memory ? -ENOMEM : mapping_table_finish_maps(s->table);
+  if (rc == 0)
+    fill(s, &pages.statm);
+  return rc;
+}
+
 int mapping_sample_read(struct page_reader *r, const struct proc_ref *p,
                         const struct page_request *request,
                         struct mapping_table **ret) {
-  struct mapping_sample s;
-  int rc = mapping_sample_draw(r, p, request, &s);
+  struct mapping_sample s = {.page_size = r->page_size,
+                             .table = calloc(1, sizeof(*s.table))};
+  int rc = s.table ? read_all(&s, r, p, *request) : -ENOMEM;
 
-  if (rc != 0)
-    return rc;
-  mapping_sample_fill(&s);
-  *ret = s.table;
-  s.table = NULL;
-  mapping_sample_done(&s);
-  return 0;
+  if (rc == 0) {
+    *ret = s.table;
+  } else if (s.table) {
+    mapping_table_done(s.table);
+    free(s.table);
+  }
+  free(s.tallies);
+  free(s.segments);
+  return rc;
 }

@@ -28,43 +28,4 @@ int mapping_sample_read(struct page_reader *r, const struct proc_ref *p,
                         const struct page_request *request,
                         struct mapping_table **ret);
 
-/* --- its two steps, for tests --- */
-
-/* The mappings of one name: the pages that were found in them. */
-struct mapping_tally {
-  struct page_tally kinds[PAGE_KINDS];
-  bool is_shmem;
-};
-
-/* A run of pages of one mapping. */
-struct mapping_segment {
-  uint64_t first;
-  size_t mapping; /* index in the table */
-};
-
-struct mapping_sample {
-  struct mapping_table *table;   /* as maps has them */
-  struct mapping_tally *tallies; /* of each mapping of the table */
-  size_t n_tallies, cap_tallies;
-  struct mapping_segment *segments; /* all mappings, by address */
-  size_t n, cap;
-  size_t at; /* segment of the last page */
-  bool is_out_of_memory;
-  bool has_mapcounts;        /* as in struct page_lookup */
-  struct statm_sample statm; /* right after */
-  uint64_t page_size;
-  /* The pages of one kind in all mappings: by statm, and in the sample. */
-  uint64_t pages[PAGE_KINDS], found[PAGE_KINDS];
-};
-
-/* Fills *ret and returns 0, and mapping_sample_done() releases it; or leaves
- * nothing to release. */
-int mapping_sample_draw(struct page_reader *r, const struct proc_ref *p,
-                        const struct page_request *request,
-                        struct mapping_sample *ret);
-/* Of a sample with page_size, table, tallies, has_mapcounts and statm. */
-void mapping_sample_fill(struct mapping_sample *s);
-/* Accepts a sample of zeros. */
-void mapping_sample_done(struct mapping_sample *s);
-
 #endif
