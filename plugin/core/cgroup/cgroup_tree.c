@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgroup/cgroup.h"
 #include "proc/array.h"
 
 static int compare(const void *key, const void *element) {
@@ -19,17 +18,6 @@ static size_t find(const struct cgroup_tree *t, struct span path,
                    bool *ret_found) {
   return array_find(t->nodes, t->n, sizeof(*t->nodes), &path, compare,
                     ret_found);
-}
-
-static bool ends_with(struct span path, struct span name) {
-  return name.text + name.len == path.text + path.len;
-}
-
-static void describe(struct cgroup_node *node, struct span path) {
-  struct span name;
-
-  node->is_unit = cgroup_unit(path, &name) && ends_with(path, name);
-  node->is_slice = cgroup_slice(path, &name) && ends_with(path, name);
 }
 
 /* Adds a node with a reference, below its parent, whose reference it takes.
@@ -54,7 +42,6 @@ static struct cgroup_node *add(struct cgroup_tree *t, struct span path,
                                .serial = ++t->made};
   memcpy(node->path, path.text, path.len);
   node->path[path.len] = '\0';
-  describe(node, path);
   return node;
 }
 

@@ -5,17 +5,14 @@
 #ifndef SMAPS_CGROUP_TREE_H
 #define SMAPS_CGROUP_TREE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <smaps/text.h>
 
 struct cgroup_node {
   struct cgroup_node *parent; /* NULL: the root */
   size_t references;          /* of processes and children */
   unsigned depth;             /* 0: the root */
-  uint64_t serial;        /* unique, also among later nodes with this path */
-  bool is_unit, is_slice; /* its path ends with the name of a unit, a slice */
-  uint64_t processes;     /* in it and below; set by cgroup_watch.h */
+  uint64_t serial;    /* unique, also among later nodes with this path */
+  uint64_t processes; /* in it and below; set by cgroup_watch.h */
   char path[];
 };
 

@@ -90,10 +90,14 @@ static void add_processes(const struct process_table *processes) {
   }
 }
 
-/* The nearest unit, or slice, from the node upwards; else the node. */
-static struct cgroup_node *named(struct cgroup_node *node, bool is_unit) {
-  for (struct cgroup_node *n = node; n; n = n->parent)
-    if (is_unit ? n->is_unit : n->is_slice)
+/* The unit, or slice, that the node is in; else the node. */
+static struct cgroup_node *named(struct cgroup_node *node,
+                                 bool (*parse)(struct span, struct span *)) {
+  struct span path = {node->path, strlen(node->path)}, name;
+  bool has_name = parse(path, &name);
+
+  for (struct cgroup_node *n = node; has_name && n; n = n->parent)
+    if (node->path + strlen(n->path) == name.text + name.len)
       return n;
   return node;
 }
@@ -102,9 +106,9 @@ static struct cgroup_node *choose(const struct group *g) {
   struct cgroup_node *node = g->cgroup_node;
 
   if (g->rule_attributes & 1U << ATTRIBUTE_UNIT)
-    return named(node, true);
+    return named(node, cgroup_unit);
   if (g->rule_attributes & 1U << ATTRIBUTE_SLICE)
-    return named(node, false);
+    return named(node, cgroup_slice);
   while (g->cgroup_depth > 0 && node->depth > g->cgroup_depth)
     node = node->parent;
   return node;
