@@ -295,11 +295,11 @@ void aggregate_one(const struct aggregate *a, const struct process *p,
 
 /* --- growth --- */
 
-static void begin_growth(struct group *g, size_t ordinal) {
+static void begin_growth(struct group *g) {
   struct group_track *t = g->track;
 
   if (!g->growth)
-    growth_init(&t->growth, g->report->growth_window_ns, ordinal);
+    growth_init(&t->growth, g->report->growth_window_ns);
   g->growth = &t->growth;
   t->oldest_start = t->newest_start = 0;
 }
@@ -371,7 +371,7 @@ void group_growth_note(const struct group_table *groups,
                           : (double)NAN;
 
   for (size_t i = 0; i < groups->n; i++)
-    begin_growth(groups->groups[i], i);
+    begin_growth(groups->groups[i]);
   for (size_t i = 0; i < processes->n; i++)
     note_starts(processes->processes[i]);
   for (size_t i = 0; i < groups->n; i++)

@@ -25,36 +25,31 @@ struct span {
   const struct growth_point *lows[PARTS + 1];
 };
 
-static void begin(struct growth *g, uint64_t window_ns, double phase) {
+void growth_init(struct growth *g, uint64_t window_ns) {
   *g = (struct growth){.window_ns = window_ns,
-                       .phase = phase,
                        .bytes_per_second = (double)NAN,
                        .room_bytes = (double)NAN};
-}
-
-void growth_init(struct growth *g, uint64_t window_ns, uint64_t ordinal) {
-  /* Multiples of the golden ratio, without their whole part, are far apart. */
-  double phase = (double)(ordinal % 65536) * 0.6180339887498949;
-
-  begin(g, window_ns, phase - floor(phase));
 }
 
 /* --- points ----------------------------------------------------------------
  */
 
-/* Drops points that are older than the window. That makes room for a new point,
- * because each takes at least a 64th of the window. */
-static void drop_old(struct growth *g, uint64_t now_ns) {
-  size_t old = 0;
+static size_t first_since(const struct growth *g, uint64_t ns,
+                          uint64_t now_ns) {
+  size_t first = 0;
 
-  while (old < g->n && now_ns - g->points[old].time_ns > g->window_ns)
-    old++;
-  g->n -= old;
-  memmove(g->points, g->points + old, g->n * sizeof(*g->points));
+  while (first < g->n && now_ns - g->points[first].time_ns > ns)
+    first++;
+  return first;
 }
 
+/* Without the points that are older than the window there is room for a new
+ * one, because each takes at least a 64th of the window. */
 static void add_point(struct growth *g, uint64_t now_ns) {
-  drop_old(g, now_ns);
+  size_t old = first_since(g, g->window_ns, now_ns);
+
+  g->n -= old;
+  memmove(g->points, g->points + old, g->n * sizeof(*g->points));
   assert(g->n < GROWTH_POINTS);
   g->points[g->n++] = g->lowest;
   g->lowest = (struct growth_point){.time_ns = 0};
@@ -62,26 +57,19 @@ static void add_point(struct growth *g, uint64_t now_ns) {
 
 /* Ends the time of a point. True if it has made a point. */
 static bool end_point(struct growth *g, uint64_t now_ns) {
-  double step_ns = (double)g->window_ns / GROWTH_POINTS;
   bool has_point = g->lowest.time_ns > 0;
 
   if (now_ns < g->due_ns)
     return false;
   if (has_point)
     add_point(g, now_ns);
-  if (g->due_ns == 0)
-    step_ns *= g->phase;
-  g->due_ns = now_ns + (uint64_t)step_ns;
+  g->due_ns = now_ns + g->window_ns / GROWTH_POINTS;
   return has_point;
 }
 
 static void note_amount(struct growth *g, const struct growth_sample *s) {
-  bool is_known = s->is_known && s->error_bytes <= s->bytes / 8;
-
-  if (!is_known)
+  if (!s->is_known || s->error_bytes > s->bytes / 8)
     return;
-  if (g->n == 0 && !g->lowest.time_ns)
-    g->began_ns = s->time_ns;
   if (!g->lowest.time_ns || s->bytes < g->lowest.bytes)
     g->lowest = (struct growth_point){s->time_ns, s->bytes};
 }
@@ -247,15 +235,6 @@ static void follow_rise(struct growth *g, uint64_t now_ns) {
 /* --- both together ----------------------------------------------------------
  */
 
-static size_t first_since(const struct growth *g, uint64_t ns,
-                          uint64_t now_ns) {
-  size_t first = 0;
-
-  while (first < g->n && now_ns - g->points[first].time_ns > ns)
-    first++;
-  return first;
-}
-
 /* The growth that the points show, and the span that shows it; NaN if there are
  * too few points. */
 static double judge(const struct growth *g, const struct growth_sample *now,
@@ -302,25 +281,9 @@ static bool is_restart(const struct growth *g, const struct growth_sample *s) {
   return g->newest_start && s->oldest_start > g->newest_start;
 }
 
-/* True if all points are older than the window. */
-static bool is_past(const struct growth *g, uint64_t now_ns) {
-  uint64_t last_ns = g->lowest.time_ns;
-
-  if (!last_ns && g->n > 0)
-    last_ns = g->points[g->n - 1].time_ns;
-  return last_ns && now_ns - last_ns > g->window_ns;
-}
-
-static bool is_publishable(const struct growth *g, uint64_t now_ns) {
-  uint64_t third_ns = g->window_ns / 3;
-
-  return g->is_judged && now_ns - g->began_ns >= third_ns &&
-         now_ns - g->points[g->n - 1].time_ns <= third_ns;
-}
-
 void growth_note(struct growth *g, const struct growth_sample *s) {
-  if (!s->has_members || is_restart(g, s) || is_past(g, s->time_ns))
-    begin(g, g->window_ns, g->phase);
+  if (!s->has_members || is_restart(g, s))
+    growth_init(g, g->window_ns);
   if (!s->has_members)
     return;
   if (!g->newest_start)
@@ -330,7 +293,8 @@ void growth_note(struct growth *g, const struct growth_sample *s) {
   note_amount(g, s);
   g->room_bytes = s->room_bytes;
   g->bytes_per_second = (double)NAN;
-  if (is_publishable(g, s->time_ns))
+  if (g->is_judged &&
+      s->time_ns - g->points[g->n - 1].time_ns <= g->window_ns / 3)
     g->bytes_per_second = g->is_growing ? g->slope : 0;
 }
 

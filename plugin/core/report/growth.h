@@ -38,12 +38,12 @@
  * level, the learnt level goes down half the way to it. A restart of the group
  * forgets all.
  *
- * The growth is unknown (NaN) until a third of the window has passed, while
- * there are fewer than ten points (so always if an interval takes more than a
- * tenth of the window), and when no point has come for a third of the window. A
- * rise that is steady for more than a third of the window is published, even if
- * a cache is filling: choose a window that is longer than the service takes to
- * warm up.
+ * The growth is unknown (NaN) until the points span a quarter of the window,
+ * while there are fewer than ten points (so always if an interval takes more
+ * than a tenth of the window), and when no point has come for a third of the
+ * window. A rise that is steady for more than a third of the window is
+ * published, even if a cache is filling: choose a window that is longer than
+ * the service takes to warm up.
  */
 #ifndef SMAPS_GROWTH_H
 #define SMAPS_GROWTH_H
@@ -68,13 +68,11 @@ struct growth_range {
 /* Without pointers, so it can be copied and freed; about a KiB. */
 struct growth {
   uint64_t window_ns;
-  double phase; /* the time to the first point, as a part of the usual time */
   struct growth_point points[GROWTH_POINTS]; /* the oldest first */
   size_t n;
   /* The lowest amount since the last point, and when it will be one. */
   struct growth_point lowest;
   uint64_t due_ns;       /* 0: not set yet */
-  uint64_t began_ns;     /* the time of the first amount */
   uint64_t newest_start; /* of the members when the history began; 0: unknown */
   bool is_judged;        /* there were enough points */
   bool is_shown;         /* the last points showed growth */
@@ -100,8 +98,7 @@ struct growth_sample {
   double room_bytes;    /* free memory for it to grow into; NaN: unknown */
 };
 
-/* Groups with different ordinals get their points in different intervals. */
-void growth_init(struct growth *g, uint64_t window_ns, uint64_t ordinal);
+void growth_init(struct growth *g, uint64_t window_ns);
 
 /* Notes the state of the group, in each interval. Begins anew if it has no
  * member, or none of those that it had when the history began. */
