@@ -101,7 +101,7 @@ int collector_snapshot(const struct collector *c, char **ret_text,
 /*
  * Makes a snapshot with one process of the last cycle, and reads its mappings
  * for it: the largest TopMappings. Returns 0 and the text, which the caller
- * frees, or what capture_close_up() (snapshot/capture.h) does.
+ * frees, or what recorder_close_up() (snapshot/recorder.h) does.
  */
 int collector_close_up(struct collector *c, uint32_t pid, char **ret_text,
                        size_t *ret_len);

@@ -289,7 +289,7 @@ int collector_snapshot(const struct collector *c, char **ret_text,
 
 int collector_close_up(struct collector *c, uint32_t pid, char **ret_text,
                        size_t *ret_len) {
-  return capture_close_up(&c->scene, &c->reader, pid, ret_text, ret_len);
+  return recorder_close_up(&c->scene, &c->reader, pid, ret_text, ret_len);
 }
 
 const struct cycle_results *collector_results(const struct collector *c) {

@@ -1,6 +1,9 @@
 /*
  * Decides when a snapshot is due, makes it and gives it to the writer: the
- * state file every StateInterval, and a capture for each alarm.
+ * state file every StateInterval, and a capture for each alarm, with the
+ * largest members of the group and their mappings. Reading smaps costs more
+ * than a rollup, so each cycle reads within a time budget, and a capture takes
+ * several cycles.
  *
  * Any thread may raise an alarm; all other calls are made by the cycle's
  * thread.
@@ -10,19 +13,41 @@
 
 #include <pthread.h>
 
-#include "snapshot/capture.h"
-#include "snapshot/last_known.h"
+#include "read/reader.h"
+#include "snapshot/snapshot.h"
 #include "snapshot/writer.h"
 
 /* Alarms that may wait for their capture. Beyond that, the last of the least
  * severe ones is dropped. */
 #define ALARMS_MAX 16
 
+/* More captures than begin in five minutes, if an interval is a second. Beyond
+ * that, the oldest is forgotten. */
+#define COOLDOWNS_MAX 512
+
 /* Each value of a group cools down by itself, and so does each severity: an OOM
  * kill soon after a warning about PSS has its own capture. */
 struct cooldown {
   struct alarm alarm;
   uint64_t until_ns;
+};
+
+struct capture_member {
+  uint32_t pid;
+  uint64_t starttime_ticks;
+  uint64_t weight; /* of last_known_weigh() */
+};
+
+/* Zero if no capture is running. */
+struct capture {
+  bool is_running;
+  struct document document; /* of the first scene; its text comes last */
+  struct json json;
+  struct mapping_table all;
+  struct capture_member *members; /* the largest first */
+  size_t n, next;
+  uint64_t in_group; /* members of the group, as in its ps_count */
+  uint64_t written;  /* members in the document */
 };
 
 struct recorder {
@@ -39,14 +64,14 @@ struct recorder {
   bool is_one_lost;      /* in this cycle */
   pthread_mutex_t mutex; /* protects all below */
   uint64_t cycle_ns;     /* the time of the last cycle */
-  struct cooldown *cooldowns;
-  size_t n_cooldowns, cap_cooldowns;
+  struct cooldown cooldowns[COOLDOWNS_MAX];
+  size_t n_cooldowns;              /* that have begun */
   struct alarm alarms[ALARMS_MAX]; /* the most severe first, then the oldest */
   size_t n_alarms;
 };
 
-/* 0 or -ENOMEM. End with recorder_done(), which also accepts a zeroed struct.
- */
+/* Begins a zeroed recorder. 0 or -ENOMEM. End with recorder_done(), which also
+ * accepts a zeroed one. */
 int recorder_init(struct recorder *r, const struct settings *settings,
                   struct reader *reader,
                   void (*written)(const struct write_result *w));
@@ -63,5 +88,14 @@ void recorder_raise(struct recorder *r, const struct alarm *alarm);
  * runs it alone, beside a daemon whose files it is not to touch.
  */
 void recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns);
+
+/*
+ * Reads the mappings of a process that the last cycle has seen, within
+ * ReadTimeout, and makes the snapshot of it alone. Returns 0 and the document,
+ * which the caller frees; -ESRCH if the process has ended or has no memory,
+ * -EACCES if the kernel refuses, -ETIMEDOUT if reading it hangs; or -ENOMEM.
+ */
+int recorder_close_up(const struct scene *s, struct reader *reader,
+                      uint32_t pid, char **ret_text, size_t *ret_len);
 
 #endif
