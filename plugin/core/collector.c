@@ -187,14 +187,6 @@ static bool has_hidden(const struct collector *c) {
          c->processes.processes[0]->pid != 1;
 }
 
-static uint64_t count_unidentified(const struct collector *c) {
-  uint64_t n = 0;
-
-  for (size_t i = 0; i < c->processes.n; i++)
-    n += process_is_unidentified(c->processes.processes[i]);
-  return n;
-}
-
 static void count_all(struct collector *c, uint64_t start_ns) {
   const struct measure_counts *m = &c->measurer.counts;
   struct collector_counts counts = {
@@ -206,8 +198,7 @@ static void count_all(struct collector *c, uint64_t start_ns) {
       .overdue = m->overdue,
       .read_budget_wanted = read_budget_wanted_percent(&c->measurer.budget),
       .vanished = c->measurer.counts.vanished + c->identify.vanished,
-      .denied = m->denied + c->results.diags[DIAG_PROCESS_DENIED].count,
-      .unidentified = count_unidentified(c)};
+      .denied = m->denied + c->results.diags[DIAG_PROCESS_DENIED].count};
   size_t cursor = 0;
 
   for (size_t i = 0; i < c->processes.n; i++) {
@@ -215,6 +206,7 @@ static void count_all(struct collector *c, uint64_t start_ns) {
     bool is_alive = p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN;
 
     counts.processes += is_alive;
+    counts.unidentified += process_is_unidentified(p);
     counts.matched += is_alive && p->n_groups > 0;
     counts.groups_refused += p->is_refused;
     counts.hung += is_alive && quarantine_has(p, start_ns);
