@@ -134,7 +134,7 @@ $(call wrap,$(FAULTY),malloc calloc realloc reallocarray strdup strndup free \
   readdir scandirat open openat read close fstat fstatat readlinkat syscall uname \
   clock_gettime getpwuid_r pthread_create pthread_cond_timedwait \
   pthread_cond_wait pthread_cond_signal write fsync \
-  fchmod renameat unlinkat mkdir faccessat \
+  fchmod renameat unlinkat mkdir \
   plugin_register_complex_read plugin_register_notification \
   plugin_dispatch_values)
 

@@ -145,6 +145,13 @@ class CaptureTest(BackendTest):
         directory = directory or self.directory
         return sorted(Path(directory).glob("*.json"))
 
+    def files_before(self):
+        """A capture replaces another of the same second."""
+        before = set(self.files())
+        if before:
+            time.sleep(1)
+        return before
+
     def wait_files(self, count, directory=None):
         def find():
             self.daemon.check_running()
@@ -159,7 +166,7 @@ class CaptureTest(BackendTest):
 
     def new_capture(self, **fields):
         """Raises an alarm, and returns what comes of it."""
-        before = set(self.files())
+        before = self.files_before()
         self.alarms.notify(**fields)
         wait_until(
             lambda: set(self.files()) - before,

@@ -160,7 +160,7 @@ class Evidence(CaptureTest):
         wait_until(are_alike, lambda: f"no difference: {differences}")
 
     def compare(self, pids):
-        before = set(self.files())
+        before = self.files_before()
         seen = [self.look(pids)]
         self.alarms.notify(plugin_instance="pair")
 

@@ -62,7 +62,6 @@ enum call {
   CALL_RENAMEAT,
   CALL_UNLINKAT,
   CALL_MKDIR,
-  CALL_FACCESSAT,
   CALL_REGISTER_READ,
   CALL_REGISTER_NOTIFICATION,
   CALL_DISPATCH,
@@ -111,7 +110,6 @@ static const struct {
     [CALL_RENAMEAT] = {"renameat", {ENOSPC, EACCES, EIO, EROFS, EISDIR}},
     [CALL_UNLINKAT] = {"unlinkat", {EACCES, EPERM, EIO, EROFS, ENOENT}},
     [CALL_MKDIR] = {"mkdir", {EACCES, ENOSPC, EROFS, ENOENT}},
-    [CALL_FACCESSAT] = {"faccessat", {EACCES, EIO}},
     [CALL_REGISTER_READ] = {"plugin_register_complex_read", {ENOMEM}},
     [CALL_REGISTER_NOTIFICATION] = {"plugin_register_notification", {ENOMEM}},
     [CALL_DISPATCH] = {"plugin_dispatch_values", {ENOMEM}},
@@ -705,7 +703,6 @@ WRAPPED(int, renameat, int from_fd, const char *from, int to_fd,
         const char *to);
 WRAPPED(int, unlinkat, int dir_fd, const char *path, int flags);
 WRAPPED(int, mkdir, const char *path, mode_t mode);
-WRAPPED(int, faccessat, int dir_fd, const char *path, int mode, int flags);
 
 ssize_t __wrap_write(int fd, const void *bytes, size_t size) {
   int error = fault(CALL_WRITE, name_of(fd));
@@ -731,12 +728,6 @@ int __wrap_unlinkat(int dir_fd, const char *path, int flags) {
 
 int __wrap_mkdir(const char *path, mode_t mode) {
   return fault(CALL_MKDIR, path) ? -1 : __real_mkdir(path, mode);
-}
-
-int __wrap_faccessat(int dir_fd, const char *path, int mode, int flags) {
-  return fault(CALL_FACCESSAT, path)
-             ? -1
-             : __real_faccessat(dir_fd, path, mode, flags);
 }
 
 /* --- the daemon --- */

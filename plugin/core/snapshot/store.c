@@ -19,7 +19,6 @@
 /* The temporary name does not match *.json, so no program reads half a file. */
 #define UNFINISHED ".smaps-unfinished"
 #define FOUR_DIGITS "[0-9][0-9][0-9][0-9]"
-#define SAME_SECOND_MAX 100
 
 static int write_all(int fd, const char *text, size_t len) {
   while (len > 0) {
@@ -139,17 +138,11 @@ static int open_directory(const char *directory) {
 
 #define DAY_NS (UINT64_C(86400) * 1000000000)
 
-#define NO_TIME "00000000T000000Z"
-
-/* A time_t may have 32 bits. */
 static void format_time(uint64_t when_ns, char *ret, size_t size) {
-  uint64_t when = when_ns / 1000000000;
-  time_t seconds = (time_t)when;
+  time_t seconds = (time_t)(when_ns / 1000000000);
   struct tm tm;
 
-  if ((uint64_t)seconds != when || !gmtime_r(&seconds, &tm) ||
-      strftime(ret, size, "%Y%m%dT%H%M%SZ", &tm) != strlen(NO_TIME))
-    snprintf(ret, size, NO_TIME);
+  strftime(ret, size, "%Y%m%dT%H%M%SZ", gmtime_r(&seconds, &tm));
 }
 
 /* Only names such as smaps-20261121T134501Z-….json are ours to remove. */
@@ -205,29 +198,20 @@ static int make_room(const struct store *s, int dir_fd, uint64_t when_ns,
 
 /* --- adding --- */
 
-static void make_name(const char *subject, const char *when, int number,
-                      char *ret, size_t size) {
-  char behind[16] = "";
+static void make_name(const char *subject, uint64_t when_ns, char *ret,
+                      size_t size) {
+  char when[32];
 
-  if (number > 0)
-    snprintf(behind, sizeof(behind), ".%d", number);
-  snprintf(ret, size, PREFIX "%s-%s%s" SUFFIX, when, subject, behind);
+  format_time(when_ns, when, sizeof(when));
+  snprintf(ret, size, PREFIX "%s-%s" SUFFIX, when, subject);
   for (char *c = ret; *c; c++)
     if (*c == '/')
       *c = '_';
 }
 
-static int choose_name(const struct store *s, int dir_fd, const char *subject,
-                       uint64_t when_ns, char *ret, size_t size) {
-  char when[32];
-
-  format_time(when_ns, when, sizeof(when));
-  for (int i = 0; i < (s->is_one_a_time ? 1 : SAME_SECOND_MAX); i++) {
-    make_name(subject, when, i, ret, size);
-    if (faccessat(dir_fd, ret, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
-      return errno == ENOENT ? 0 : -errno;
-  }
-  return -EEXIST;
+static bool is_taken(const struct store *s, int dir_fd, const char *name) {
+  return s->is_one_a_time &&
+         faccessat(dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 int store_add(const struct store *s, const char *subject, uint64_t when_ns,
@@ -240,9 +224,8 @@ int store_add(const struct store *s, const char *subject, uint64_t when_ns,
   fd = open_directory(s->directory);
   if (fd < 0)
     return fd;
-  rc = choose_name(s, fd, subject, when_ns, name, sizeof(name));
-  if (rc == 0)
-    rc = make_room(s, fd, when_ns, len);
+  make_name(subject, when_ns, name, sizeof(name));
+  rc = is_taken(s, fd, name) ? -EEXIST : make_room(s, fd, when_ns, len);
   if (rc == 0)
     rc = write_file(fd, UNFINISHED, name, text, len);
   if (rc == 0)

@@ -20,13 +20,13 @@ int store_replace(const char *path, const char *text, size_t len);
 struct store {
   const char *directory;
   uint64_t max_files, max_bytes;
-  bool is_one_a_time; /* only one file of each time */
+  bool is_one_a_time; /* the first file of a time stays */
 };
 
 /*
- * Adds a file named smaps-WHEN-SUBJECT.json, or smaps-WHEN-SUBJECT.N.json if
- * that exists. WHEN is the time in UTC, so the names sort by time; a '/' in the
- * subject becomes '_'.
+ * Adds a file named smaps-WHEN-SUBJECT.json, or replaces it. WHEN is the time
+ * in UTC, in seconds, so the names sort by time; a '/' in the subject becomes
+ * '_'.
  *
  * Makes the directory (0750) if only the last component is missing. Removes the
  * oldest regular files with such names, as the limits need it, and the
@@ -35,9 +35,9 @@ struct store {
  * ret_path.
  *
  * Returns 0, or a negative errno and adds no file: -EFBIG if the text alone is
- * larger than max_bytes, -EEXIST if it has one of that time, -EPERM if the
- * directory is writable by others or its owner is neither this user nor root,
- * -ELOOP or -ENOTDIR if it is a symbolic link or no directory.
+ * larger than max_bytes, -EEXIST if the first one of that name stays, -EPERM if
+ * the directory is writable by others or its owner is neither this user nor
+ * root, -ELOOP or -ENOTDIR if it is a symbolic link or no directory.
  */
 int store_add(const struct store *s, const char *subject, uint64_t when_ns,
               const char *text, size_t len, char *ret_path, size_t size);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,22 +178,6 @@ static int replace(struct place *p, const char *name, const char *text) {
   return store_replace(path, text, strlen(text));
 }
 
-/* A reader that has the old file open goes on with it. */
-FIXTURE_TEST(a_file_is_made_and_replaced) {
-  char text[16] = "";
-  int fd;
-
-  assert_int_equal(replace(p, "state", "old"), 0);
-  assert_file(p, "state", "old");
-  fd = open(at(p, "state"), O_RDONLY);
-  assert_int_equal(replace(p, "state", ""), 0);
-  assert_file(p, "state", "");
-  assert_int_equal(read(fd, text, sizeof(text)), 3);
-  assert_string_equal(text, "old");
-  close(fd);
-  assert_false(exists(p, "state.unfinished"));
-}
-
 FIXTURE_TEST(mode_is_the_same_under_any_umask) {
   static const mode_t masks[] = {0377, 0, 022, 077};
 
@@ -235,23 +220,6 @@ FIXTURE_TEST(a_directory_in_the_way_is_an_error) {
   queue_document(p, "other/x", "");
   assert_int_equal(replace(p, "other", "x"), -EISDIR);
   assert_false(exists(p, "other.unfinished"));
-}
-
-FIXTURE_TEST(failed_write_changes_nothing) {
-  char name[NAME_MAX + 1], *path = malloc(PATH_MAX + 1);
-
-  assert_int_equal(replace(p, "nowhere/state", "x"), -ENOENT);
-  queue_document(p, "file", "");
-  assert_int_equal(replace(p, "file/state", "x"), -ENOTDIR);
-  /* Long enough for the name that it has meanwhile to be too long. */
-  memset(name, 'x', sizeof(name));
-  name[NAME_MAX - 10] = '\0';
-  assert_int_equal(replace(p, name, "x"), -ENAMETOOLONG);
-  assert_int_equal(names_in(p->tree.root), 2); /* meminfo, file */
-  memset(path, '/', PATH_MAX);
-  path[PATH_MAX - (int)sizeof(".unfinished") + 1] = '\0';
-  assert_int_equal(store_replace(path, "x", 1), -ENAMETOOLONG);
-  free(path);
 }
 
 FIXTURE_TEST(a_write_that_is_interrupted_goes_on) {
@@ -314,15 +282,6 @@ FIXTURE_TEST(a_file_in_place_of_the_directory_is_refused) {
   assert_false(exists(p, "elsewhere"));
 }
 
-FIXTURE_TEST(a_directory_that_others_can_write_to_is_refused) {
-  assert_int_equal(mkdir(p->directory, 0700), 0);
-  assert_int_equal(chmod(p->directory, 01777), 0);
-  assert_int_equal(add(p, "web"), -EPERM);
-  assert_int_equal(names_in(p->directory), 0);
-  assert_int_equal(chmod(p->directory, 0770), 0);
-  assert_int_equal(add(p, "web"), 0);
-}
-
 FIXTURE_TEST(a_directory_is_ours_or_of_root) {
   static const struct {
     uid_t euid, owner;
@@ -345,29 +304,17 @@ FIXTURE_TEST(a_directory_is_ours_or_of_root) {
 
 /* --- names -----------------------------------------------------------------*/
 
-FIXTURE_TEST(names_of_one_second_are_numbered) {
-  p->store.max_files = 1000;
-  p->store.max_bytes = 100000;
-  for (int i = 0; i < 100; i++)
-    assert_int_equal(add(p, "web"), 0);
-  assert_true(exists(p, "captures/smaps-" WHEN "-web.json"));
-  assert_true(exists(p, "captures/smaps-" WHEN "-web.1.json"));
-  assert_true(exists(p, "captures/smaps-" WHEN "-web.99.json"));
-  assert_int_equal(add(p, "web"), -EEXIST);
-  assert_int_equal(add(p, "db"), 0);
-  assert_int_equal(names_in(p->directory), 101);
-}
-
-FIXTURE_TEST(a_name_that_is_taken_is_left_alone) {
-  queue_document(p, "captures/x", "");
+FIXTURE_TEST(a_file_of_the_same_second_is_replaced) {
   queue_document(p, "victim", "precious");
+  queue_document(p, "captures/x", "");
   link_to(p, "victim", "captures/smaps-" WHEN "-web.json");
-  link_to(p, "nowhere", "captures/smaps-" WHEN "-web.1.json");
   link_to(p, "victim", "captures/.smaps-unfinished");
   assert_int_equal(add(p, "web"), 0);
+  assert_int_equal(add_at(p, "web", WHEN_NS, "newer"), 0);
   assert_file(p, "victim", "precious");
-  assert_false(exists(p, "nowhere"));
-  assert_file(p, "captures/smaps-" WHEN "-web.2.json", "text");
+  assert_file(p, "captures/smaps-" WHEN "-web.json", "newer");
+  p->store.is_one_a_time = true;
+  assert_int_equal(add(p, "web"), -EEXIST);
 }
 
 FIXTURE_TEST(leftovers_of_an_interrupted_writer_go) {
@@ -377,16 +324,6 @@ FIXTURE_TEST(leftovers_of_an_interrupted_writer_go) {
 }
 
 /* --- limits ----------------------------------------------------------------*/
-
-FIXTURE_TEST(the_oldest_files_go_for_the_number) {
-  p->store.max_files = 3;
-  for (uint64_t i = 0; i < 10; i++) {
-    assert_int_equal(add_at(p, i % 2 ? "a" : "b", WHEN_NS + i * SECOND_NS, "x"),
-                     0);
-    assert_int_equal(names_in(p->directory), i < 3 ? i + 1 : 3);
-  }
-  assert_true(exists(p, "captures/smaps-20261121T134508Z-a.json"));
-}
 
 /* They would be the newest for as long as the clock has not caught up. */
 FIXTURE_TEST(files_of_a_clock_that_was_ahead_go_first) {
