@@ -562,16 +562,3 @@ TEST(intervals_of_any_length_leave_64_points) {
 }
 
 /* --- the limit --- */
-
-TEST(amounts_of_any_size_are_borne) {
-  struct growth g;
-
-  growth_init(&g, 600 * NS);
-  for (unsigned i = 0; i < 1000; i++) {
-    struct growth_sample sample = sample_at(i, 0);
-
-    sample.bytes = i % 3 == 0 ? UINT64_MAX : i % 3 == 1 ? 0 : i;
-    growth_note(&g, &sample);
-    assert_true(isnan(g.bytes_per_second) || g.bytes_per_second == 0);
-  }
-}

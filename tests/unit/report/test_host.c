@@ -5,9 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "draw.h"
-#include "fixture.h"
-
 #define GIB (1024 * MIB)
 
 static struct meminfo_sample parse(const char *text) {
@@ -90,30 +87,6 @@ static void check(const struct meminfo_sample *m,
 }
 
 /* --- where each part comes from --- */
-
-/* 4 GiB are files, of which 1 GiB is mapped. */
-TEST(each_part_has_its_keys) {
-  static const uint64_t mib[HOST_PARTS] = {[HOST_FREE] = 4096,
-                                           [HOST_GROUPS] = 4608,
-                                           [HOST_TMPFS] = 512,
-                                           [HOST_PAGE_CACHE] = 3072,
-                                           [HOST_BUFFERS] = 100,
-                                           [HOST_SLAB_RECLAIMABLE] = 300,
-                                           [HOST_SLAB_UNRECLAIMABLE] = 200,
-                                           [HOST_PAGE_TABLES] = 56,
-                                           [HOST_KERNEL_STACK] = 20,
-                                           [HOST_PERCPU] = 10,
-                                           [HOST_UNACCOUNTED] =
-                                               9 * 1024 - 4608 - 512 - 686};
-  struct meminfo_sample m = plain();
-  struct host_processes h = members(4608 * MIB, 512 * MIB);
-  struct host_account a = account(&m, &h, NULL);
-
-  for (int i = 0; i < HOST_PARTS; i++)
-    if (a.bytes[i] != mib[i] * MIB || a.error[i] != 0)
-      fail_msg("part %d: %ju", i, (uintmax_t)a.bytes[i]);
-  assert_int_equal(a.outside, 0);
-}
 
 TEST(huge_pages_are_told_by_use) {
   static const struct {
@@ -204,38 +177,6 @@ TEST(members_count_with_their_shmem_and_doubt) {
   assert_true(h.lacks_shmem);
 }
 
-/* AnonPages and Mapped are 4608 MiB. */
-TEST(what_no_group_has_is_outside) {
-  static const struct {
-    const char *name;
-    uint64_t pss_mib, resident_mib;
-    bool has_unknown;
-    uint64_t outside_mib, error_mib;
-  } cases[] = {
-      {"one outside", 4000, 900, false, 608, 0},
-      {"outside holds less than is missing", 4000, 500, false, 500, 108},
-      {"all in groups, and something is missing", 4500, 0, false, 0, 108},
-      {"members have more", 4700, 300, false, 0, 92},
-      {"no group at all", 0, 9000, false, 4608, 0},
-      {"unknown processes", 4000, 0, true, 608, 0},
-  };
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct meminfo_sample m = plain();
-    struct host_processes h = members(cases[i].pss_mib * MIB, 0);
-    struct host_account a;
-
-    h.outside_resident = cases[i].resident_mib * MIB;
-    h.has_unknown = cases[i].has_unknown;
-    a = account(&m, &h, NULL);
-    if (a.bytes[HOST_GROUPS] != 4608 * MIB ||
-        a.outside != cases[i].outside_mib * MIB ||
-        a.error[HOST_GROUPS] != cases[i].error_mib * MIB)
-      fail_msg("%s: outside %ju, error %ju", cases[i].name,
-               (uintmax_t)a.outside, (uintmax_t)a.error[HOST_GROUPS]);
-  }
-}
-
 TEST(outside_is_as_sure_as_the_groups) {
   struct meminfo_sample m = plain();
   struct host_processes h = members(4000 * MIB, 0);
@@ -301,107 +242,6 @@ TEST(missing_keys_are_no_parts) {
                           1U << HOST_ZRAM | 1U << HOST_SWAP_CACHE));
   assert_true(a.known & 1U << HOST_SLAB_RECLAIMABLE);
   assert_int_equal(a.bytes[HOST_UNACCOUNTED], (1000 - 100 - 10 - 500) * KIB);
-}
-
-TEST(a_meminfo_that_lacks_a_key_of_all_kernels_is_none) {
-  static const unsigned needed[] = {MEMINFO_FREE,   MEMINFO_BUFFERS,
-                                    MEMINFO_CACHED, MEMINFO_ANON_PAGES,
-                                    MEMINFO_MAPPED, MEMINFO_SHMEM};
-  static const struct host_processes nobody;
-  static const struct host_devices none;
-  struct host_account a;
-
-  fixture_taint(&a, sizeof(a));
-  for (size_t i = 0; i < LENGTH(needed); i++) {
-    struct meminfo_sample m = plain();
-
-    m.known &= ~needed[i];
-    if (host_account_make(&m, &nobody, &none, &a))
-      fail_msg("%zu: accepted", i);
-  }
-  fixture_assert_untouched(&a, sizeof(a));
-}
-
-/* --- any numbers --- */
-
-/* Of all magnitudes; often 0, and now and then as large as it gets. */
-static uint64_t draw_bytes(unsigned bits) {
-  if (draw(16) == 0)
-    return draw(2) ? 0 : UINT64_MAX;
-  return draw(UINT64_MAX) >> (64 - 1 - draw(bits));
-}
-
-/* A meminfo whose keys have nothing to do with each other. */
-static struct meminfo_sample draw_meminfo(void) {
-  unsigned bits = 1 + draw_unsigned(63);
-  struct meminfo_sample m = plain();
-  uint64_t *const values[] = {&m.mem_free_bytes,
-                              &m.anon_pages_bytes,
-                              &m.mapped_bytes,
-                              &m.cached_bytes,
-                              &m.shmem_bytes,
-                              &m.buffers_bytes,
-                              &m.swap_total_bytes,
-                              &m.swap_cached_bytes,
-                              &m.active_anon_bytes,
-                              &m.inactive_anon_bytes,
-                              &m.unevictable_bytes,
-                              &m.slab_reclaimable_bytes,
-                              &m.slab_unreclaimable_bytes,
-                              &m.page_tables_bytes,
-                              &m.sec_page_tables_bytes,
-                              &m.kernel_stack_bytes,
-                              &m.percpu_bytes,
-                              &m.zswap_bytes,
-                              &m.huge_pages_total,
-                              &m.huge_pages_free,
-                              &m.huge_page_size_bytes,
-                              &m.hugetlb_bytes};
-
-  m.mem_total_bytes = 1 + (draw_bytes(bits) >> 1);
-  for (size_t i = 0; i < LENGTH(values); i++)
-    *values[i] = draw_bytes(bits);
-  m.known &= ~(draw_unsigned(8) * MEMINFO_PERCPU);
-  return m;
-}
-
-static struct host_processes draw_processes(void) {
-  unsigned bits = 1 + draw_unsigned(63);
-  struct host_processes h = {.pss = draw_bytes(bits),
-                             .pss_shmem = draw_bytes(bits),
-                             .lacks_shmem = draw(4) == 0,
-                             .outside_resident = draw_bytes(bits),
-                             .has_unknown = draw(4) == 0};
-
-  doubt_add(&h.pss_doubt,
-            (struct doubt){.common = (double)draw_bytes(bits),
-                           .independent = (double)draw_bytes(bits)});
-  return h;
-}
-
-TEST(any_numbers_add_up) {
-  draw_begin(19);
-  for (int i = 0; i < 200000; i++) {
-    struct meminfo_sample m = draw_meminfo();
-    struct host_processes h = draw_processes();
-    struct host_devices d = {.hugetlb_free_bytes = draw_bytes(63),
-                             .zram_bytes = draw(2) ? draw_bytes(63) : 0};
-    struct host_account a = account(&m, &h, &d);
-
-    for (int part = 0; part < HOST_PARTS; part++)
-      if (!((a.known >> part) & 1) && a.bytes[part] > 0)
-        fail_msg("%d: part %d is not known", i, part);
-    if (a.outside > a.bytes[HOST_GROUPS])
-      fail_msg("%d: more outside of groups than in all processes", i);
-    /* Either all fits, or nothing is left over. */
-    if (a.error[HOST_UNACCOUNTED] > 0 && a.bytes[HOST_UNACCOUNTED] > 0)
-      fail_msg("%d: cut, and something is left", i);
-    /* Not even where the sums are too large for 64 bits. */
-    if ((m.anon_pages_bytes >= m.mem_total_bytes ||
-         m.sec_page_tables_bytes >= m.mem_total_bytes) &&
-        a.bytes[HOST_UNACCOUNTED] > 0)
-      fail_msg("%d: one part is more than all, and something is left", i);
-  }
 }
 
 /* A host whose every page is in one place: the account finds them all. */

@@ -288,30 +288,6 @@ static unsigned count_unknown(const struct metric_subject *subject,
   return n;
 }
 
-TEST(the_errors_are_those_of_the_estimates) {
-  struct rollup r = {.known = KNOWN};
-  struct usage u = make_usage();
-  const struct doubt pss = {.common = 3 * (double)MIB};
-  const struct doubt uss = {.common = 6 * (double)MIB};
-  struct values v;
-
-  r.bytes[ROLLUP_RSS] = r.bytes[ROLLUP_PSS] = 100 * MIB;
-  usage_add_process(&u, 1, 0, 0);
-  usage_add_memory(&u, &(struct usage_memory){.rollup = &r,
-                                              .resident_bytes = 100 * MIB,
-                                              .pss = pss,
-                                              .uss = uss,
-                                              .age_ns = 1});
-  v = publish_all(&u);
-  check_all(&v, "memory-pss_error=3m memory-uss_error=6m "
-                "percent-pss_error=0.29296875 percent-uss_error=0.5859375");
-  check(&v, "percent-relative_error", 300 / 350.0);
-  /* types.db takes more than 100 for unknown: an error above PSS is 100. */
-  u.rollup.bytes[ROLLUP_PSS] = MIB;
-  v = publish_all(&u);
-  check_all(&v, "percent-relative_error=100");
-}
-
 TEST(ps_count_is_processes_and_threads) {
   struct usage u = make_usage();
   struct values v;
@@ -379,28 +355,6 @@ TEST(a_group_that_may_hide_a_process_reports_nothing) {
       MAX_VALUES);
 }
 
-TEST(a_field_that_the_kernel_lacks_is_not_published) {
-  struct usage u = make_usage(), empty = {.processes = 0};
-  const struct report both = {.percentage = CHOICE_YES};
-
-  for (size_t f = 0; f < ROLLUP_FIELDS; f++) {
-    struct metric_context context = all_known;
-
-    context.kernel_fields &= ~(1U << f);
-    assert_int_equal(publish(&u, of_rollup[f], both, context).n, 0);
-    assert_int_equal(publish(&empty, of_rollup[f], both, context).n, 0);
-  }
-}
-
-TEST(what_the_host_does_not_tell_is_not_published) {
-  struct usage u = make_usage();
-  const struct report both = {.percentage = CHOICE_YES};
-  const struct metric_context none = {.has_uptime = false};
-
-  assert_int_equal(publish(&u, "uptime", both, none).n, 0);
-  assert_int_equal(publish(&u, "uptime", both, all_known).n, 1);
-}
-
 TEST(page_tables_are_unknown_where_those_of_no_member_are_known) {
   struct usage u = {.processes = 2};
   struct values v;
@@ -411,48 +365,6 @@ TEST(page_tables_are_unknown_where_those_of_no_member_are_known) {
   usage_add_page_tables(&u, 100 * KIB, true);
   v = publish_all(&u);
   check(&v, "memory-page_tables", 108 * (double)KIB);
-}
-
-TEST(a_field_that_one_member_lacks_is_unknown) {
-  struct usage u = make_usage();
-  struct rollup r = {.known = KNOWN & ~(1U << ROLLUP_KSM)};
-  struct values v;
-
-  usage_add_process(&u, 1, 0, 0);
-  usage_add_memory(&u, &(struct usage_memory){.rollup = &r, .is_fresh = true});
-  v = publish_all(&u);
-  check_all(&v, "memory-ksm=nan percent-ksm=nan memory-pss=250m");
-}
-
-/* Nine values are no amounts of memory; the six of a control group are not
- * published of these. */
-TEST(amounts_and_percentages_are_chosen_apart) {
-  static const struct {
-    enum choice absolute, percentage;
-    bool has_amount, has_share;
-  } cases[] = {
-      {CHOICE_YES, CHOICE_NO, true, false},
-      {CHOICE_YES, CHOICE_YES, true, true},
-      {CHOICE_NO, CHOICE_YES, false, true},
-      {CHOICE_NO, CHOICE_NO, false, false},
-      {CHOICE_UNSET, CHOICE_UNSET, true, false},
-  };
-  const size_t amounts = IN_ALL - 9 - 6;
-  struct usage u = make_usage();
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct values v =
-        publish(&u, "detail",
-                (struct report){.absolute = cases[i].absolute,
-                                .percentage = cases[i].percentage},
-                all_known);
-
-    assert_int_equal(v.n, 9 + (cases[i].has_amount ? amounts : 0) +
-                              (cases[i].has_share ? amounts : 0));
-    assert_int_equal(find(&v, "ps_vm") != NULL, cases[i].has_amount);
-    assert_int_equal(find(&v, "percent-ps_vm") != NULL, cases[i].has_share);
-    assert_non_null(find(&v, "percent-coverage"));
-  }
 }
 
 TEST(without_mem_total_percentages_are_unknown) {
@@ -479,16 +391,6 @@ static void check_cgroup(struct cgroup_memory m, uint64_t mem_total,
                  (struct metric_context){.mem_total = mem_total});
 
   check_all(&v, want);
-}
-
-TEST(what_is_unknown_of_a_control_group_is_nan) {
-  check_cgroup((struct cgroup_memory){.known = CGROUP_HAS_KILLS, .kills = 1},
-               1000,
-               "memory-cgroup=nan memory-cgroup_limit=nan "
-               "percent-cgroup_limit=nan memory-cgroup_file=nan "
-               "memory-cgroup_kernel=nan count-oom_kill=1");
-  check_cgroup((struct cgroup_memory){.known = CGROUP_HAS_LIMIT, .limit = 500},
-               1000, "memory-cgroup_limit=500 percent-cgroup_limit=nan");
 }
 
 /* Without a limit the host is the limit. memory.high can be exceeded; types.db

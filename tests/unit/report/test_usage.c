@@ -71,33 +71,6 @@ TEST(statm_adds_up_in_bytes) {
   assert_int_equal(u.processes, 0);
 }
 
-TEST(uss_is_private_clean_and_dirty) {
-  static const struct {
-    const char *name;
-    uint64_t pss, private_clean, private_dirty, shared;
-    uint64_t want_uss, want_shared;
-  } cases[] = {
-
-      {"private alone", 30, 10, 20, 0, 30, 0},
-      {"both", 55, 10, 20, 100, 30, 100},
-      {"pss rounded down below uss", 29, 10, 20, 0, 29, 1},
-      {"large folios mapped twice count as private", 40, 30, 50, 0, 40, 40},
-      {"no pss at all", 0, 10, 20, 100, 0, 130},
-  };
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct rollup r = make_rollup(cases[i].pss, cases[i].private_clean,
-                                  cases[i].private_dirty, cases[i].shared);
-    struct usage u = {.processes = 0};
-
-    add_rollup(&u, &r, 0);
-    if (u.uss != cases[i].want_uss * KIB ||
-        u.shared != cases[i].want_shared * KIB)
-      fail_msg("%s: %ju and %ju", cases[i].name, (uintmax_t)u.uss,
-               (uintmax_t)u.shared);
-  }
-}
-
 /* The sums that rollup_parse() accepts: pss up to rss, any uss, and the four
  * short of rss or above it by up to 4 kB. */
 static struct rollup draw_rollup(void) {
@@ -110,41 +83,6 @@ static struct rollup draw_rollup(void) {
   r.bytes[ROLLUP_RSS] = rss * KIB;
   r.bytes[ROLLUP_PSS] = draw(4) ? draw(rss + 1) * KIB : rss * KIB;
   return r;
-}
-
-TEST(any_sum_keeps_uss_below_pss_below_rss) {
-  draw_begin(4711);
-  for (int round = 0; round < 2000; round++) {
-    struct usage u = {.processes = 0};
-    uint64_t pss = 0, rss = 0;
-
-    for (uint64_t n = draw(20); n > 0; n--) {
-      struct rollup r = draw_rollup();
-
-      add_rollup(&u, &r, 0);
-      pss += r.bytes[ROLLUP_PSS];
-      rss += r.bytes[ROLLUP_RSS];
-      assert_true(u.rollup.bytes[ROLLUP_PSS] == pss);
-      assert_true(u.rollup.bytes[ROLLUP_RSS] == rss);
-      assert_in_range(u.uss, 0, pss);
-      assert_in_range(pss, 0, rss);
-      assert_true(rss == u.uss + u.shared);
-    }
-  }
-}
-
-TEST(a_sample_covers_all_but_its_error) {
-  const struct doubt small = {.common = 10 * KIB}, large = {.common = MIB};
-  struct rollup r = make_rollup(40, 40, 0, 0);
-  struct usage u = {.processes = 0};
-
-  usage_add_memory(
-      &u, &(struct usage_memory){.rollup = &r, .pss = small, .is_fresh = true});
-  assert_true(usage_coverage_percent(&u) == 75);
-  usage_add_memory(
-      &u, &(struct usage_memory){.rollup = &r, .pss = large, .is_fresh = true});
-  assert_true(usage_coverage_percent(&u) == 37.5);
-  assert_true(usage_age_seconds(&u) == 0);
 }
 
 TEST(a_guess_of_what_cannot_be_read_covers_nothing) {
@@ -166,37 +104,6 @@ TEST(a_guess_of_what_cannot_be_read_covers_nothing) {
   assert_true(usage_age_seconds(&u) == 0);
 }
 
-/* -1 for a member that could not be read. */
-TEST(coverage_is_the_share_of_resident_memory_that_was_read) {
-  static const struct {
-    const char *name;
-    int pages[4]; /* of members; minus: that could not be read */
-    double want;
-  } cases[] = {
-      {"no members", {0}, 100},
-      {"all read", {10, 30}, 100},
-      {"none read", {-10, -30}, 0},
-      {"a quarter read", {10, -30}, 25},
-      {"three quarters read", {-10, 30}, 75},
-      {"a third read", {10, -10, -10}, 100.0 / 3},
-  };
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct usage u = {.processes = 0};
-    struct rollup r = make_rollup(1, 1, 0, 0);
-    double got;
-
-    for (size_t m = 0; m < 4 && cases[i].pages[m]; m++) {
-      int pages = cases[i].pages[m];
-
-      add(&u, pages > 0 ? &r : NULL, (uint64_t)(pages > 0 ? pages : -pages));
-    }
-    got = usage_coverage_percent(&u);
-    if (got < cases[i].want - 1e-9 || got > cases[i].want + 1e-9)
-      fail_msg("%s: %f", cases[i].name, got);
-  }
-}
-
 static void estimate(struct usage *u, const struct rollup *r, uint64_t pages,
                      uint64_t doubt_kb, uint64_t age_ns) {
   const struct statm_sample statm = {.resident_pages = pages};
@@ -206,75 +113,6 @@ static void estimate(struct usage *u, const struct rollup *r, uint64_t pages,
   add_estimate(u, r, pages * PAGE,
                (struct doubt){.common = (double)(doubt_kb * KIB)},
                (struct doubt){.common = 0}, age_ns);
-}
-
-TEST(doubt_adds_up_and_the_oldest_age_counts) {
-  struct rollup r = make_rollup(10, 10, 0, 0);
-  struct usage u = {.processes = 0};
-
-  add(&u, &r, 10);
-  assert_int_equal(usage_pss_error(&u), 0);
-  assert_int_equal(u.oldest_age_ns, 0);
-  estimate(&u, &r, 10, 3, 7);
-  estimate(&u, &r, 10, 4, 9000000000);
-  estimate(&u, &r, 10, 5, 8);
-  assert_int_equal(usage_pss_error(&u), 12 * KIB);
-  assert_true(u.oldest_age_ns == 9000000000);
-  assert_int_equal(u.unmeasured, 0);
-  estimate(&u, &r, 10, 10, 0);
-  assert_int_equal(u.unmeasured, 1);
-  assert_int_equal(usage_pss_error(&u), 22 * KIB);
-  assert_true(usage_age_seconds(&u) == 9);
-}
-
-static void add_doubt(struct usage *u, double common_kb,
-                      double independent_kb) {
-  struct rollup r = make_rollup(10, 0, 10, 30); /* Rss is 40 kB */
-  const struct doubt pss = {common_kb * KIB, independent_kb * KIB};
-  const struct doubt uss = {2 * pss.common, 2 * pss.independent};
-
-  add_estimate(u, &r, 10 * PAGE, pss, uss, 7);
-}
-
-/* Errors that members have in common add up; of others the squares do. */
-TEST(independent_doubt_grows_with_the_root) {
-  struct usage u = {.processes = 0};
-
-  for (int i = 0; i < 9; i++)
-    add_doubt(&u, 1, 3);
-  assert_int_equal(usage_pss_error(&u), (9 + 9) * KIB);
-  assert_int_equal(usage_uss_error(&u), 2 * (9 + 9) * KIB);
-}
-
-/* The next ones are in no list yet. A worker has 20 kB. */
-TEST(successors_of_members_that_ended_may_be_missing) {
-  struct rollup r = make_rollup(20, 16, 0, 8);
-  struct usage u = {.ended_pss = 3 * KIB, .ended_uss = 2 * KIB};
-
-  assert_int_equal(usage_pss_error(&u), 3 * KIB);
-  add(&u, &r, 10);
-  assert_int_equal(usage_pss_error(&u), 3 * KIB);
-  assert_int_equal(usage_uss_error(&u), 2 * KIB);
-  u.ended_pss = 5000 * KIB;
-  assert_int_equal(usage_pss_error(&u), 5000 * KIB);
-  u.ended_pss = 0;
-  u.perhaps_bytes = 25 * KIB;
-  assert_int_equal(usage_pss_error(&u), 25 * KIB);
-}
-
-/* A fork that was never read can be as large as it looks only if it is small.
- */
-TEST(unread_members_that_ended_were_no_larger_than_others) {
-  struct rollup r = make_rollup(20, 16, 0, 8);
-  struct usage u = {.ended_unread = 2, .ended_unread_bytes = 70 * KIB};
-
-  assert_int_equal(usage_pss_error(&u), 70 * KIB);
-  add(&u, &r, 10);
-  assert_int_equal(usage_pss_error(&u), 40 * KIB);
-  assert_int_equal(usage_uss_error(&u), 32 * KIB);
-  u.ended_unread_bytes = 8 * KIB;
-  assert_int_equal(usage_pss_error(&u), 8 * KIB);
-  assert_int_equal(usage_uss_error(&u), 8 * KIB);
 }
 
 TEST(coverage_is_the_share_of_pss_that_is_fresh) {

@@ -169,39 +169,6 @@ WORLD_TEST(a_long_capture_has_the_sums_of_its_beginning) {
   assert_int_equal(parsed_count(d, "processes"), 2);
 }
 
-/* Each look at the clock takes a microsecond: some of a hundred are read in a
- * cycle, and not one alone. */
-WORLD_TEST(a_budget_is_for_as_many_as_it_takes) {
-  w->settings.read_budget_percent = 100 * 20e-6 / 10 / 5; /* of 10 s */
-  w->settings.capture.top_processes = 100;
-  put_many(w, 100);
-  raise_for(w, "g");
-  for (int i = 0; i < 3; i++)
-    cycle(w);
-  assert_int_equal(n_in_the_end(w), 0);
-  raise_for(w, "g");
-  for (int i = 0; i < 60; i++)
-    cycle(w);
-  assert_int_equal(n_in_the_end(w), 1);
-  assert_int_equal(parsed_count(read_it(), "processes"), 100);
-}
-
-/* Gone, gone between the list and the reading, and a zombie. */
-WORLD_TEST(ended_members_are_left_out) {
-  world_budget(w, 0);
-  put_many(w, 5); /* 14 is the first */
-  raise_for(w, "g");
-  cycle(w);
-  proctree_end(&w->tree, 13);
-  proctree_unlink(&w->tree, "11/smaps");
-  proctree_put(
-      &w->tree,
-      &(struct fake){.pid = 12, .comm = "g", .state = 'Z', .starttime = 112});
-  for (int i = 0; i < 4; i++)
-    cycle(w);
-  assert_members(read_it(), "14 10", 3);
-}
-
 WORLD_TEST(a_process_that_has_the_pid_now_is_another) {
   struct fake another = fake_process(10, "g");
 
@@ -218,41 +185,6 @@ WORLD_TEST(a_process_that_has_the_pid_now_is_another) {
   cycle(w);
   assert_members(read_it(), "12", 2);
   assert_null(parsed_find(document, "mappings", "name", "/another"));
-}
-
-/* Two mappings, one of which the others map too. */
-static void put_maps(struct world *w, uint32_t pid) {
-  const struct fake_range ranges[] = {{MIB, 5 * MIB, "rw-p", "g"},
-                                      {5 * MIB, 1029 * MIB, "rw-p", NULL}};
-
-  fake_pages_map(&w->tree, pid, ranges, LENGTH(ranges));
-}
-
-/* Its smaps is not even looked at: who opens it waits for ever. */
-WORLD_TEST(member_above_max_lock_hold_has_its_mappings_from_maps) {
-  parsed d, p, m;
-
-  w->settings.policy.max_lock_hold_ns = NS_PER_MS;
-  put_many(w, 3);
-  put(w, 20, "g", 1 << 20);
-  put_maps(w, 20);
-  proctree_hang(&w->tree, "20/smaps");
-  d = capture(w, "g");
-  assert_members(d, "20 12 11 10", 0);
-  p = parsed_get(d, "processes.0");
-  parsed_assert(p, "source=guessed deferred=max_lock_hold mappings_from=maps");
-  parsed_assert(p, "usage.rss=1024m");
-  assert_int_equal(parsed_count(p, "mappings"), 2);
-  m = parsed_find(p, "mappings", "name", "[anon]");
-  parsed_assert(m, "size=1024m vmas=1 permissions=rw-p");
-  assert_null(parsed_get(m, "pss"));
-  assert_null(parsed_get(m, "rss"));
-  p = parsed_get(d, "processes.1");
-  parsed_assert(p, "source=read mappings_from=smaps mappings.0.pss=1200k");
-  /* The sum of a mapping that all have is not known. */
-  m = parsed_find(d, "mappings", "name", "g");
-  parsed_assert(m, "processes=4 size=7396k");
-  assert_null(parsed_get(m, "pss"));
 }
 
 /* A heap of its own, and twice as much in a file that another maps too. */
@@ -536,15 +468,6 @@ WORLD_TEST(a_member_that_has_ended_keeps_its_command_line_to_itself_too) {
   world_group(w, "g", "CommandLine", "g *", NULL, NULL);
   parsed_assert(capture_ended(w, "g", 10, 1), "processes.0.source=ended");
   assert_null(parsed_get(document, "processes.0.command_line"));
-}
-
-/* It leaves nothing behind: the sanitizers watch. */
-WORLD_TEST(a_capture_can_be_cut_short_by_the_end) {
-  world_budget(w, 0);
-  put_many(w, 3);
-  raise_for(w, "g");
-  cycle(w);
-  assert_int_equal(n_in_the_end(w), 0);
 }
 
 /* --- its summary ---------------------------------------------------------- */

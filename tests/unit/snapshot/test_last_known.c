@@ -60,12 +60,6 @@ FIXTURE_TEST(change_counts_from_the_first_sample) {
   assert_change(f, 103, 4000, -1000, 3);
 }
 
-FIXTURE_TEST(change_of_less_than_a_second_is_unknown) {
-  note_at(f, MINUTE, 5000);
-  assert_int_equal(note_at(f, MINUTE + NS_PER_S - 1, 1).age_ns, 0);
-  assert_int_equal(note_at(f, MINUTE + NS_PER_S, 1).age_ns, NS_PER_S);
-}
-
 FIXTURE_TEST(change_counts_from_an_hour_ago) {
   for (uint64_t minute = 100; minute < 160; minute++)
     assert_change(f, minute, 1000 * minute, 1000 * ((int64_t)minute - 100),
@@ -109,24 +103,6 @@ FIXTURE_TEST(states_are_in_the_order_of_groups) {
   }
 }
 
-/* Without members it is 0, and known, if there are none for sure. */
-FIXTURE_TEST(the_pss_of_a_group_without_members_may_be_unknown) {
-  const struct scene scene = {.cycle = &f->cycle};
-
-  f->group.usage = (struct usage){.is_unseen = true};
-  assert_false(last_known_sum_up(&f->group, &scene).has_pss);
-  f->group.usage.is_unseen = false;
-  assert_true(last_known_sum_up(&f->group, &scene).has_pss);
-  f->cycle.kernel_fields = 0;
-  assert_false(last_known_sum_up(&f->group, &scene).has_pss);
-}
-
-FIXTURE_TEST(what_is_not_known_is_no_sample) {
-  f->group.usage.unreadable = f->group.usage.unmeasured = 1;
-  assert_change(f, 100, 5000, 0, 0);
-  assert_change(f, 103, 5700, 0, 0);
-}
-
 /* Its first reading would be a change. */
 FIXTURE_TEST(a_guess_is_no_sample) {
   f->group.usage.unmeasured = 1;
@@ -134,25 +110,4 @@ FIXTURE_TEST(a_guess_is_no_sample) {
   f->group.usage.unmeasured = 0;
   assert_change(f, 101, 3000, 0, 0);
   assert_change(f, 103, 3500, 500, 2);
-}
-
-FIXTURE_TEST(a_guess_that_stays_one_is_a_sample) {
-  f->group.usage.processes = f->group.usage.rolled_up = 3;
-  f->group.usage.unmeasured = 2;
-  f->group.usage.unreadable = 1;
-  assert_change(f, 100, 5000, 0, 0);
-  f->group.usage.unmeasured = 1;
-  assert_change(f, 101, 5000, 0, 0);
-  assert_change(f, 103, 5700, 700, 2);
-}
-
-FIXTURE_TEST(the_pause_of_a_group_that_has_restarted_is_no_sample) {
-  const struct usage running = f->group.usage;
-
-  assert_change(f, 100, 5000, 0, 0);
-  f->group.usage = (struct usage){.processes = 0};
-  note_at(f, 120 * MINUTE, 0);
-  assert_null(f->group.last);
-  f->group.usage = running;
-  assert_change(f, 140, 5700, 700, 40);
 }

@@ -142,27 +142,6 @@ WORLD_TEST(rules_are_as_they_are_configured) {
 
 /* --- groups ----------------------------------------------------------------*/
 
-WORLD_TEST(a_group_has_its_sums) {
-  parsed g;
-
-  world_put(w, fake_member(10, "g"));
-  world_put(w, fake_member(11, "g"));
-  add_group(w, "a");
-  add_group(w, "g");
-  g = parsed_find(next_state(w), "groups", "name", "g");
-  assert_string_equal(parsed_keys(g, ""),
-                      "name rule processes threads unreadable coverage age "
-                      "pss_error uss_error cgroup_absence usage ");
-  parsed_assert(
-      g, "rule=1 processes=2 threads=4 unreadable=0 coverage=100.0 age=0.0 "
-         "pss_error=0 uss_error=0 usage.pss=14m usage.uss=12m usage.rss=16m "
-         "usage.shared=4m");
-  assert_int_equal(parsed_integer(g, "usage.size"), 2 * 10000 * page_size());
-  parsed_assert(g, "usage.resident=16m usage.resident_shared=4m");
-  assert_int_equal(parsed_integer(g, "usage.text"), 2 * 10 * page_size());
-  assert_int_equal(parsed_integer(g, "usage.data"), 2 * 20 * page_size());
-}
-
 static void write_cgroup(struct world *w, const char *path, const char *text) {
   proctree_write(&w->tree, path, text, strlen(text));
 }
@@ -245,24 +224,6 @@ WORLD_TEST(page_tables_stacks_and_uptime_are_of_groups_and_processes) {
   parsed_assert(of(d, 11), "uptime=59.5");
 }
 
-WORLD_TEST(a_field_that_the_kernel_lacks_is_left_out) {
-  static const char rollup[] =
-      "1000-2000 ---p 00000000 00:00 0 [rollup]\nRss: 8192 kB\nPss: 7168 kB\n"
-      "Shared_Clean: 0 kB\nShared_Dirty: 2048 kB\nPrivate_Clean: 0 kB\n"
-      "Private_Dirty: 6144 kB\nSwapPss: 0 kB\n";
-  static const char *const usages[] = {"groups.0.usage", "processes.0.usage"};
-
-  world_watch(w, fake_member(10, "g"));
-  proctree_write(&w->tree, "10/smaps_rollup", rollup, sizeof(rollup) - 1);
-  next_state(w);
-  for (size_t i = 0; i < 2; i++)
-    assert_string_equal(parsed_keys(document, usages[i]),
-                        "pss uss rss shared swap private_clean private_dirty "
-                        "shared_clean shared_dirty size resident "
-                        "resident_shared text data "
-                        "kernel_stack ");
-}
-
 /* Both groups have an unreadable member, and one a member beside it. */
 WORLD_TEST(an_unreadable_member_is_guessed_beside_others_only) {
   parsed d, g, alone;
@@ -324,34 +285,6 @@ WORLD_TEST(a_process_that_was_read_has_all_of_it) {
   assert_int_equal(parsed_integer(p, "usage.size"), 10000 * page_size());
 }
 
-WORLD_TEST(all_processes_with_memory_are_in_a_state) {
-  struct fake kernel = fake_member(2, "kthreadd"),
-              zombie = fake_member(30, "defunct");
-  parsed d;
-
-  kernel.flags = 0x200000;
-  zombie.state = 'Z';
-  zombie.threads = 1;
-  zombie.size = 0;
-  world_put(w, kernel);
-  world_put(w, zombie);
-  world_put(w, fake_member(20, "x"));
-  world_put(w, fake_member(10, "g"));
-  world_put(w, fake_member(5, "ignored"));
-  add_group(w, "g");
-  world_group(w, NULL, "Comm", "ignored", NULL, NULL);
-  d = next_state(w);
-  assert_int_equal(parsed_count(d, "processes"), 3);
-  parsed_assert(d, "processes.0.pid=5 processes.1.pid=10 processes.2.pid=20");
-  assert_source(d, 20, "statm");
-  assert_lacks(of(d, 20), "rule");
-  assert_int_equal(parsed_count(of(d, 20), "groups"), 0);
-  assert_int_equal(parsed_integer(of(d, 20), "usage.resident"), 8 * MIB);
-  assert_lacks(of(d, 20), "usage.pss");
-  assert_lacks(of(d, 20), "read_cost");
-  assert_int_equal(parsed_integer(of(d, 5), "rule"), 1);
-}
-
 /* A process that cannot be inspected has its pid, and no 0 for the rest. */
 WORLD_TEST(unknown_values_of_a_process_are_left_out) {
   parsed d;
@@ -404,26 +337,6 @@ WORLD_TEST(what_was_never_read_is_guessed_and_put_off) {
   assert_lacks(p, "age");
   parsed_assert(document,
                 "groups.0.pss_error=7m groups.0.pss_error_by.guess=7m");
-}
-
-WORLD_TEST(hostile_names_come_back_as_they_are) {
-  struct fake f = fake_member(10, "\"},{\n\x01\xff\xc3\xa4");
-  parsed p;
-
-  f.cmdline = "\xc0\xaf \xe2\x82";
-  f.exe = "/tmp/a\nb \xf0\x9f\x98\x80 (deleted)";
-  f.cgroup = "/a\\x2db.slice/\xe9.service";
-  world_put(w, f);
-  world_group(w, "x-%{comm}", "Comm", "*", NULL, NULL);
-  p = of(next_state(w), 10);
-  assert_string_equal(parsed_string(p, "comm"), "\"},{\n\x01\\xff\xc3\xa4");
-  assert_string_equal(parsed_string(p, "command_line"),
-                      "\\xc0\\xaf \\xe2\\x82");
-  assert_string_equal(parsed_string(p, "exe"), "/tmp/a\nb \xf0\x9f\x98\x80");
-  assert_string_equal(parsed_string(p, "cgroup"),
-                      "/a\\x2db.slice/\\xe9.service");
-  assert_string_equal(parsed_string(p, "groups.0"),
-                      "x-\"},{\\x0a\\x01\\xff\\xc3\\xa4");
 }
 
 /* --- captures --- */
@@ -492,35 +405,6 @@ static void assert_mappings_are_the_usage(parsed p) {
     snprintf(path, sizeof(path), "usage.%s", keys[i]);
     assert_int_equal(sum_of(p, "mappings", keys[i]), parsed_integer(p, path));
   }
-}
-
-WORLD_TEST(mappings_add_up_to_the_usage_to_the_byte) {
-  parsed d, p, m;
-
-  /* So that it would be an estimate by now. */
-  w->settings.policy.refresh = REFRESH_ADAPTIVE;
-  watch_mapped(w);
-  d = capture(w, "g");
-  p = of(d, 10);
-  assert_string_equal(parsed_string(p, "source"), "read");
-  assert_int_equal(parsed_count(p, "mappings"), 5);
-  assert_mappings_are_the_usage(p);
-  assert_int_equal(parsed_integer(p, "usage.rss"), (7144 + 48) * KIB);
-  assert_int_equal(parsed_integer(p, "usage.resident"), 8 * MIB);
-  /* The kernel has these only for a rollup. */
-  assert_lacks(p, "usage.pss_anon");
-  m = parsed_get(p, "mappings.0");
-  assert_string_equal(parsed_keys(m, ""),
-                      "name permissions vmas size rss pss shared_clean "
-                      "shared_dirty private_clean private_dirty anonymous "
-                      "swap swap_total ");
-  parsed_assert(m, "name=[heap] anonymous=6000k");
-  m = parsed_get(p, "mappings.1");
-  parsed_assert(
-      m, "name=/usr/lib/libc.so.6 permissions=rwxp vmas=2 size=1020k pss=116k "
-         "anonymous=20k");
-  assert_string_equal(parsed_string(p, "mappings.2.name"), "[anon]");
-  parsed_assert(p, "mappings.2.size=4m mappings.3.permissions=rw-s");
 }
 
 WORLD_TEST(mappings_beyond_the_top_are_summed_without_a_name) {

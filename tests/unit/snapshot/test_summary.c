@@ -44,23 +44,6 @@ TEST(a_line_has_all_that_is_known) {
               "MiB");
 }
 
-TEST(unknown_parts_are_left_out) {
-  struct summary s = whole();
-
-  s.change.age_ns = 0;
-  s.limit_bytes = 0;
-  s.n = 1;
-  assert_line(&s, 256, "PSS 1.5 GiB; 1234 postgres 812.0 MiB");
-  s.pss_error = 90 * MIB;
-  assert_line(&s, 256, "PSS 1.5 GiB +- 90.0 MiB; 1234 postgres 812.0 MiB");
-  s.pss_error = 15 * MIB;
-  assert_line(&s, 256, "PSS 1.5 GiB; 1234 postgres 812.0 MiB");
-  s.pss_error = 0;
-  s.has_pss = false;
-  s.n = 0;
-  assert_line(&s, 256, "PSS unknown");
-}
-
 TEST(changes_have_a_sign_and_amounts_a_unit) {
   static const struct {
     uint64_t pss;
@@ -122,20 +105,6 @@ TEST(a_line_says_that_the_group_has_ended) {
   assert_line(&s, 48, "before its end, 50 min ago: PSS 1.5 GiB");
   s.ended_ns = NS_PER_S / 10;
   assert_line(&s, 40, "before its end, 1 s ago: PSS 1.5 GiB");
-}
-
-TEST(a_line_has_at_most_200_bytes) {
-  struct summary s = whole();
-  char line[512];
-
-  for (size_t i = 0; i < s.n; i++) {
-    memset(s.largest[i].comm, 'x', sizeof(s.largest[i].comm) - 1);
-    s.largest[i].comm[60] = '\0';
-  }
-  summary_format(&s, line, sizeof(line));
-  assert_true(strlen(line) <= SUMMARY_MAX);
-  assert_non_null(strstr(line, "xxx 812.0 MiB"));
-  assert_null(strstr(line, "4194304"));
 }
 
 TEST(a_process_is_formatted_in_bytes) {

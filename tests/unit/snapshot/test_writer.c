@@ -375,16 +375,3 @@ FIXTURE_TEST(another_thread_writes_and_has_no_signals) {
   assert_true(has_thread);
   join();
 }
-
-/* There is no StateFile whose name could be told. */
-FIXTURE_TEST(refused_state_without_a_file_is_one_of_the_history) {
-  const struct settings settings = {.state_history = d->history};
-
-  end(d, LONG_NS);
-  assert_int_equal(writer_new(&settings, done, &d->writer), 0);
-  threads_fail = EAGAIN;
-  give_state_at(d, HOUR, 1);
-  assert_int_equal(gate.told[0].kind, DOCUMENT_HISTORY);
-  assert_string_equal(gate.told[0].path, d->history);
-  assert_int_equal(gate.told[0].error, -EAGAIN);
-}
