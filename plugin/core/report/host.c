@@ -30,20 +30,8 @@ static bool has_error(unsigned part) {
   return part == HOST_GROUPS || part >= HOST_TMPFS;
 }
 
-/* --- arithmetic that cannot overflow --- */
-
-static uint64_t more(uint64_t a, uint64_t b) {
-  return a + b < a ? UINT64_MAX : a + b;
-}
-
 static uint64_t distance(uint64_t a, uint64_t b) {
   return a > b ? a - b : b - a;
-}
-
-static uint64_t times(uint64_t a, uint64_t b) {
-  uint64_t product;
-
-  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
 /* --- processes --- */
@@ -63,16 +51,24 @@ void host_add_outside(struct host_processes *h, const struct statm_sample *s,
 
 /* --- parts --- */
 
+static void put(struct host_account *a, enum host_part part, uint64_t bytes,
+                bool is_known) {
+  if (!is_known)
+    return;
+  a->known |= 1U << part;
+  a->bytes[part] = bytes;
+}
+
 static void set_groups(const struct meminfo_sample *m,
                        const struct host_processes *h, struct host_account *a) {
-  uint64_t mapped = more(m->anon_pages_bytes, m->mapped_bytes);
+  uint64_t mapped = m->anon_pages_bytes + m->mapped_bytes;
   uint64_t room = h->has_unknown ? UINT64_MAX : h->outside_resident;
   uint64_t outside = min(minus(mapped, h->pss), room);
-  uint64_t doubt = more(doubt_of_sum(&h->pss_doubt),
-                        amount_from((double)mapped * HOST_MOVES));
+  uint64_t doubt =
+      doubt_of_sum(&h->pss_doubt) + amount_from((double)mapped * HOST_MOVES);
 
-  a->bytes[HOST_GROUPS] = mapped;
-  a->error[HOST_GROUPS] = distance(mapped, more(h->pss, outside));
+  put(a, HOST_GROUPS, mapped, true);
+  a->error[HOST_GROUPS] = distance(mapped, h->pss + outside);
   a->outside = outside;
   a->outside_error = min(doubt, max(outside, room - outside));
 }
@@ -86,51 +82,54 @@ static void set_cache(const struct meminfo_sample *m,
   uint64_t low = min(minus(m->mapped_bytes, files), high);
   uint64_t shmem = max(low, min(h->pss_shmem, high)); /* mapped */
   uint64_t unread = distance(a->bytes[HOST_GROUPS], h->pss);
-  uint64_t doubt = more(unread, doubt_of_sum(&h->pss_doubt));
+  uint64_t doubt = unread + doubt_of_sum(&h->pss_doubt);
   uint64_t error = max(high - shmem, shmem - low);
 
   if (!h->lacks_shmem)
     error = min(error, doubt);
-  a->bytes[HOST_BUFFERS] = m->buffers_bytes;
-  a->bytes[HOST_TMPFS] = m->shmem_bytes - shmem;
-  a->bytes[HOST_PAGE_CACHE] = minus(files, m->mapped_bytes - shmem);
+  put(a, HOST_BUFFERS, m->buffers_bytes, true);
+  put(a, HOST_TMPFS, m->shmem_bytes - shmem, true);
+  put(a, HOST_PAGE_CACHE, minus(files, m->mapped_bytes - shmem), true);
   a->error[HOST_TMPFS] = a->error[HOST_PAGE_CACHE] = error;
 }
 
 static void set_swap_cache(const struct meminfo_sample *m,
                            struct host_account *a) {
-  uint64_t mapped = more(m->anon_pages_bytes, m->shmem_bytes);
-  uint64_t listed = more(m->active_anon_bytes, m->inactive_anon_bytes);
+  uint64_t mapped = m->anon_pages_bytes + m->shmem_bytes;
+  uint64_t listed = m->active_anon_bytes + m->inactive_anon_bytes;
   uint64_t low = min(minus(listed, mapped), m->swap_cached_bytes);
-  uint64_t high = min(minus(more(listed, m->unevictable_bytes), mapped),
-                      m->swap_cached_bytes);
+  uint64_t high =
+      min(minus(listed + m->unevictable_bytes, mapped), m->swap_cached_bytes);
 
-  a->bytes[HOST_SWAP_CACHE] = high;
+  put(a, HOST_SWAP_CACHE, high, m->swap_total_bytes > 0);
   a->error[HOST_SWAP_CACHE] = high - low;
 }
 
 static void set_hugetlb(const struct meminfo_sample *m,
                         const struct host_devices *d, struct host_account *a) {
-  uint64_t total = max(m->hugetlb_bytes,
-                       times(m->huge_pages_total, m->huge_page_size_bytes));
-  uint64_t unused = more(times(m->huge_pages_free, m->huge_page_size_bytes),
-                         d->hugetlb_free_bytes);
+  bool is_known = m->known & MEMINFO_HUGE_PAGES;
+  uint64_t total =
+      max(m->hugetlb_bytes, m->huge_pages_total * m->huge_page_size_bytes);
+  uint64_t unused =
+      m->huge_pages_free * m->huge_page_size_bytes + d->hugetlb_free_bytes;
 
-  a->bytes[HOST_HUGETLB_FREE] = min(unused, total);
-  a->bytes[HOST_HUGETLB_USED] = minus(total, unused);
+  put(a, HOST_HUGETLB_FREE, min(unused, total), is_known);
+  put(a, HOST_HUGETLB_USED, minus(total, unused), is_known);
 }
 
 static void set_kernel(const struct meminfo_sample *m,
                        const struct host_devices *d, struct host_account *a) {
-  a->bytes[HOST_FREE] = m->mem_free_bytes;
-  a->bytes[HOST_SLAB_RECLAIMABLE] = m->slab_reclaimable_bytes;
-  a->bytes[HOST_SLAB_UNRECLAIMABLE] = m->slab_unreclaimable_bytes;
-  a->bytes[HOST_PAGE_TABLES] =
-      more(m->page_tables_bytes, m->sec_page_tables_bytes);
-  a->bytes[HOST_KERNEL_STACK] = m->kernel_stack_bytes;
-  a->bytes[HOST_PERCPU] = m->percpu_bytes;
-  a->bytes[HOST_ZRAM] = d->zram_bytes;
-  a->bytes[HOST_ZSWAP] = m->zswap_bytes;
+  bool has_zswap = m->known & MEMINFO_ZSWAP && m->swap_total_bytes > 0;
+
+  put(a, HOST_FREE, m->mem_free_bytes, true);
+  put(a, HOST_SLAB_RECLAIMABLE, m->slab_reclaimable_bytes, true);
+  put(a, HOST_SLAB_UNRECLAIMABLE, m->slab_unreclaimable_bytes, true);
+  put(a, HOST_PAGE_TABLES, m->page_tables_bytes + m->sec_page_tables_bytes,
+      true);
+  put(a, HOST_KERNEL_STACK, m->kernel_stack_bytes, true);
+  put(a, HOST_PERCPU, m->percpu_bytes, m->known & MEMINFO_PERCPU);
+  put(a, HOST_ZRAM, d->zram_bytes, d->zram_bytes > 0);
+  put(a, HOST_ZSWAP, m->zswap_bytes, has_zswap);
 }
 
 /* Limits the parts to MemTotal, in order; unaccounted gets the rest. */
@@ -141,30 +140,13 @@ static void fit(uint64_t mem_total, struct host_account *a) {
     uint64_t excess = minus(a->bytes[i], left);
 
     a->bytes[i] -= excess;
-    a->error[i] = more(a->error[i], excess);
+    a->error[i] += excess;
     left -= a->bytes[i];
-    cut = more(cut, excess);
+    cut += excess;
   }
-  a->bytes[HOST_UNACCOUNTED] = left;
+  put(a, HOST_UNACCOUNTED, left, true);
   a->error[HOST_UNACCOUNTED] = cut;
   a->outside = min(a->outside, a->bytes[HOST_GROUPS]);
-}
-
-static uint32_t known_parts(const struct meminfo_sample *m,
-                            const struct host_devices *d) {
-  uint32_t known = (1U << HOST_PARTS) - 1;
-
-  if (!(m->known & MEMINFO_HUGE_PAGES))
-    known &= ~(1U << HOST_HUGETLB_USED | 1U << HOST_HUGETLB_FREE);
-  if (!(m->known & MEMINFO_PERCPU))
-    known &= ~(1U << HOST_PERCPU);
-  if (d->zram_bytes == 0)
-    known &= ~(1U << HOST_ZRAM);
-  if (!(m->known & MEMINFO_ZSWAP) || m->swap_total_bytes == 0)
-    known &= ~(1U << HOST_ZSWAP);
-  if (m->swap_total_bytes == 0)
-    known &= ~(1U << HOST_SWAP_CACHE);
-  return known;
 }
 
 bool host_account_make(const struct meminfo_sample *m,
@@ -173,7 +155,7 @@ bool host_account_make(const struct meminfo_sample *m,
   static const unsigned needed = MEMINFO_FREE | MEMINFO_BUFFERS |
                                  MEMINFO_CACHED | MEMINFO_ANON_PAGES |
                                  MEMINFO_MAPPED | MEMINFO_SHMEM;
-  struct host_account a = {.known = known_parts(m, d)};
+  struct host_account a = {.known = 0};
 
   if ((m->known & needed) != needed)
     return false;
@@ -182,9 +164,6 @@ bool host_account_make(const struct meminfo_sample *m,
   set_hugetlb(m, d, &a);
   set_cache(m, h, &a);
   set_swap_cache(m, &a);
-  for (int i = 0; i < HOST_PARTS; i++)
-    if (!((a.known >> i) & 1))
-      a.bytes[i] = 0;
   fit(m->mem_total_bytes, &a);
   *ret = a;
   return true;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "draw.h"
+
 #define GIB (1024 * MIB)
 
 static struct meminfo_sample parse(const char *text) {
