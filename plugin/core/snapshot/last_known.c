@@ -5,31 +5,27 @@
 
 #include "measure/aggregate.h"
 
-struct last_known *last_known_find(const struct last_known_table *t,
-                                   const char *name) {
-  struct last_known *l = t->first;
-
+static struct last_known *find(struct last_known *l, const char *name) {
   while (l && strcmp(l->name, name) != 0)
     l = l->next;
   return l;
 }
 
-/* The place of the name in the list, at or behind `at`. */
-static struct last_known **place_of(struct last_known **at, const char *name) {
-  while (*at && strcmp((*at)->name, name) < 0)
-    at = &(*at)->next;
-  return at;
+struct last_known *last_known_find(const struct last_known_table *t,
+                                   const char *name) {
+  return find(t->first, name);
 }
 
-static struct last_known *get_or_add(struct last_known **place,
-                                     const char *name) {
-  struct last_known *l = *place;
+/* old: the first state that is not of this cycle. */
+static struct last_known *get_or_add(struct last_known_table *t,
+                                     struct last_known *old, const char *name) {
+  struct last_known *l = find(old, name);
 
-  if ((l && strcmp(l->name, name) == 0) || !(l = calloc(1, sizeof(*l))))
+  if (l || !(l = calloc(1, sizeof(*l))))
     return l;
   memcpy(l->name, name, sizeof(l->name));
-  l->next = *place;
-  *place = l;
+  l->next = t->first;
+  t->first = l;
   return l;
 }
 
@@ -167,13 +163,13 @@ static void note_state(struct last_known *l, const struct group *g,
 }
 
 /* A group without members points to no state: its own may be forgotten. */
-static void note_group(struct last_known **place, struct group *g,
-                       const struct scene *s) {
+static void note_group(struct last_known_table *t, struct last_known *old,
+                       struct group *g, const struct scene *s) {
   if (g->usage.processes == 0) {
     g->last = NULL;
     return;
   }
-  if (!g->last && !(g->last = get_or_add(place, g->name)))
+  if (!g->last && !(g->last = get_or_add(t, old, g->name)))
     return;
   if (is_before_due(g->last, s))
     forget_before(g->last);
@@ -199,20 +195,18 @@ static void add_member(struct last_state *l, const struct last_member *m) {
   l->members[i].attributes = attributes;
 }
 
-uint64_t last_known_weigh(const struct scene *s, const struct process *p,
-                          bool *ret_has_pss) {
+uint64_t last_known_weigh(const struct scene *s, const struct process *p) {
   struct estimate est;
 
   aggregate_estimate(s->aggregate, p, &est);
-  *ret_has_pss = estimate_has_rollup(&est);
-  return *ret_has_pss ? est.rollup.bytes[ROLLUP_PSS]
-                      : p->statm.resident_pages * s->cycle->page_size;
+  return estimate_has_rollup(&est)
+             ? est.rollup.bytes[ROLLUP_PSS]
+             : p->statm.resident_pages * s->cycle->page_size;
 }
 
 static void note_member(const struct scene *s, const struct process *p) {
-  struct last_member m = {.process = p};
+  struct last_member m = {.process = p, .weight = last_known_weigh(s, p)};
 
-  m.weight = last_known_weigh(s, p, &m.has_pss);
   for (size_t i = 0; i < p->n_groups; i++)
     if (p->groups[i]->last)
       add_member(&p->groups[i]->last->state, &m);
@@ -288,12 +282,10 @@ const struct last_state *last_known_ended(const struct last_known *l,
 }
 
 void last_known_note(struct last_known_table *t, const struct scene *s) {
-  struct last_known **place = &t->first;
+  struct last_known *old = t->first;
 
-  for (size_t i = 0; i < s->groups->n; i++) {
-    place = place_of(place, s->groups->groups[i]->name);
-    note_group(place, s->groups->groups[i], s);
-  }
+  for (size_t i = 0; i < s->groups->n; i++)
+    note_group(t, old, s->groups->groups[i], s);
   note_members(s);
   forget_ended(t, s->cycle->now_ns);
 }

@@ -11,8 +11,14 @@
 #ifndef SMAPS_LAST_KNOWN_H
 #define SMAPS_LAST_KNOWN_H
 
-#include "snapshot/scene.h"
+#include "match/group.h"
+#include "measure/aggregate.h"
+#include "measure/host_memory.h"
+#include "proc/meminfo.h"
+#include "read/quarantine.h"
+#include "schedule/price.h"
 #include "snapshot/summary.h"
+#include <smaps/settings.h>
 
 #define LAST_KNOWN_MEMBERS 8 /* of a group, the largest */
 #define LAST_KNOWN_ENDED 100 /* groups without members */
@@ -23,10 +29,22 @@
 #define PSS_SAMPLES 7
 #define PSS_STEP_NS (600 * NS_PER_S)
 
+/* What a cycle hands to snapshots: its results. */
+struct scene {
+  const struct settings *settings;
+  const struct process_table *processes;
+  const struct group_table *groups;
+  const struct cycle *cycle;
+  const struct aggregate *aggregate;
+  const struct prices *prices;
+  struct meminfo_sample meminfo;
+  const struct host_memory *host;
+  uint64_t time_ns; /* of the cycle, since the Epoch */
+};
+
 struct last_member {
   const struct process *process; /* valid only while they are gathered */
   uint64_t weight;               /* Pss, or the resident size */
-  bool has_pss;
   uint32_t pid, parent_pid;
   uint64_t starttime_ticks;
   struct stored_attributes attributes; /* a reference */
@@ -62,7 +80,7 @@ struct last_known {
 };
 
 struct last_known_table {
-  struct last_known *first; /* sorted by name, as groups are */
+  struct last_known *first;
 };
 
 /* Notes the groups of this cycle that have members, and points them to their
@@ -77,8 +95,7 @@ struct last_known *last_known_find(const struct last_known_table *t,
 struct summary last_known_sum_up(const struct group *g, const struct scene *s);
 
 /* What members are ordered by: Pss, or the resident size if Pss is unknown. */
-uint64_t last_known_weigh(const struct scene *s, const struct process *p,
-                          bool *ret_has_pss);
+uint64_t last_known_weigh(const struct scene *s, const struct process *p);
 
 /* The state of a group before all its members ended: it has no members now, or
  * others. NULL if some of them are still there. is_kill: the alarm is about a

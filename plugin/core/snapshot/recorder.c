@@ -130,13 +130,12 @@ static int choose_members(struct capture *c, const struct scene *s,
     return -ENOMEM;
   for (size_t i = 0; i < t->n; i++) {
     const struct process *p = t->processes[i];
-    bool has_pss;
 
     if (is_member(p, g))
       c->members[c->n++] =
           (struct capture_member){.pid = p->pid,
                                   .starttime_ticks = p->starttime_ticks,
-                                  .weight = last_known_weigh(s, p, &has_pss)};
+                                  .weight = last_known_weigh(s, p)};
   }
   qsort(c->members, c->n, sizeof(*c->members), compare);
   c->in_group = g->usage.processes;
@@ -175,7 +174,7 @@ static void summarize(struct summary *sum, const struct last_state *l) {
     struct summary_process *p = &sum->largest[sum->n++];
 
     *p = (struct summary_process){
-        .pid = m->pid, .has_pss = m->has_pss, .bytes = m->weight};
+        .pid = m->pid, .has_pss = m->usage.rolled_up > 0, .bytes = m->weight};
     escape_comm(comm ? comm : "?", p->comm, sizeof(p->comm));
   }
 }

@@ -184,34 +184,28 @@ static void add_members(struct json *j, const struct scene *s,
   add_group_quality(j, u);
 }
 
+/* last: the state of a group that has ended. Values of its control group, such
+ * as kills, are of this cycle all the same; g is NULL for a group of a
+ * template.
+ */
 static void add_group(struct json *j, const struct scene *s,
-                      const struct group *g) {
-  json_object(j, NULL);
-  json_string(j, "name", g->name);
-  json_integer(j, "rule", g->rule);
-  if (!g->usage.is_unseen) {
-    add_members(j, s, &g->usage);
-    add_causes(j, g);
-  }
-  add_cgroup(j, s, g);
-  add_growth(j, g->growth);
-  add_usage(j, s, &g->usage);
-  json_end_object(j);
-}
+                      const struct group *g, const struct last_state *last) {
+  const struct usage *u = last ? &last->usage : &g->usage;
 
-/* Writes a group that has ended. Values of its control group, such as kills,
- * are of this cycle. g is NULL for a group of a template. */
-static void add_ended_group(struct json *j, const struct scene *s,
-                            const struct last_state *last,
-                            const struct group *g) {
   json_object(j, NULL);
-  json_string(j, "name", last->name);
-  json_integer(j, "rule", last->rule);
-  json_decimal(j, "last_known", seconds(last->time_ns));
-  add_members(j, s, &last->usage);
+  json_string(j, "name", last ? last->name : g->name);
+  json_integer(j, "rule", last ? last->rule : g->rule);
+  if (last)
+    json_decimal(j, "last_known", seconds(last->time_ns));
+  if (!u->is_unseen)
+    add_members(j, s, u);
+  if (!last && !u->is_unseen)
+    add_causes(j, g);
   if (g)
     add_cgroup(j, s, g);
-  add_usage(j, s, &last->usage);
+  if (!last)
+    add_growth(j, g->growth);
+  add_usage(j, s, u);
   json_end_object(j);
 }
 
@@ -224,14 +218,14 @@ static void add_groups(struct json *j, const struct scene *s,
     int order = last ? strcmp(g->name, last->name) : -1;
 
     if (order >= 0) {
-      add_ended_group(j, s, last, order == 0 ? g : NULL);
+      add_group(j, s, order == 0 ? g : NULL, last);
       last = NULL;
     }
     if (order != 0 && is_reported(g))
-      add_group(j, s, g);
+      add_group(j, s, g, NULL);
   }
   if (last)
-    add_ended_group(j, s, last, NULL);
+    add_group(j, s, NULL, last);
 }
 
 static void add_host(struct json *j, const struct host_account *host) {
@@ -484,7 +478,7 @@ void snapshot_ended(struct json *j, const struct scene *s,
   json_integer(j, "threads", m->usage.threads);
   add_uptime(j, s, &m->usage);
   json_string(j, "source", "ended");
-  if (m->has_pss) {
+  if (m->usage.rolled_up > 0) {
     json_integer(j, "pss_error", usage_pss_error(&m->usage));
     json_integer(j, "uss_error", usage_uss_error(&m->usage));
   }

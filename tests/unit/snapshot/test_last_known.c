@@ -69,40 +69,6 @@ FIXTURE_TEST(change_counts_from_an_hour_ago) {
                   60 + minute % 10);
 }
 
-static void assert_listed(const struct last_known_table *t, const char *names) {
-  for (const struct last_known *l = t->first; l; l = l->next, names++)
-    assert_string_equal(l->name, ((char[]){*names, '\0'}));
-  assert_int_equal(*names, '\0');
-}
-
-/* One walk finds all: with thousands of groups a walk for each takes seconds.
- */
-FIXTURE_TEST(states_are_in_the_order_of_groups) {
-  static const char *const cycles[] = {"bdf", "abdg", "abcdefg"};
-  static const char *const listed[] = {"bdf", "abdfg", "abcdefg"};
-  static struct group all[7], *groups[7];
-  const struct scene scene = {.settings = &f->settings,
-                              .processes = &f->processes,
-                              .groups = &f->table,
-                              .cycle = &f->cycle};
-
-  for (int i = 0; i < 7; i++) {
-    all[i] = f->group;
-    all[i].name[0] = (char)('a' + i);
-  }
-  f->table.groups = groups;
-  for (int i = 0; i < 3; i++) {
-    f->table.n = 0;
-    for (const char *name = cycles[i]; *name; name++)
-      groups[f->table.n++] = &all[*name - 'a'];
-    f->cycle.now_ns = (uint64_t)(100 + i) * MINUTE;
-    last_known_note(&f->known, &scene);
-    assert_listed(&f->known, listed[i]);
-    for (size_t j = 0; j < f->table.n; j++)
-      assert_string_equal(groups[j]->last->name, groups[j]->name);
-  }
-}
-
 /* Its first reading would be a change. */
 FIXTURE_TEST(a_guess_is_no_sample) {
   f->group.usage.unmeasured = 1;
