@@ -92,16 +92,117 @@ void notification_stop(void) {
   pthread_mutex_unlock(&mutex);
 }
 
+/* --- the line about a capture --- */
+
+/* Of its text; the message of a notification has room for the path, too. */
+#define SUMMARY_SIZE 201
+
+#define AMOUNT_SIZE 24
+
+static const char *format_amount(uint64_t bytes, char ret[AMOUNT_SIZE]) {
+  static const char units[] = "KMGTPE";
+  double value = (double)bytes / 1024;
+  size_t unit = 0;
+
+  for (; value >= 1023.95 && units[unit + 1]; unit++)
+    value /= 1024;
+  snprintf(ret, AMOUNT_SIZE, "%.1f %ciB", value, units[unit]);
+  return ret;
+}
+
+#define TIME_SIZE 32
+
+static const char *format_time(uint64_t ns, char ret[TIME_SIZE]) {
+  uint64_t seconds = ns / NS_PER_S;
+  bool is_long = seconds >= 120;
+
+  snprintf(ret, TIME_SIZE, "%" PRIu64 " %s", is_long ? seconds / 60 : seconds,
+           is_long ? "min" : "s");
+  return ret;
+}
+
+struct line {
+  char *text;
+  size_t size;
+  bool is_full; /* a part did not fit: no other is added */
+};
+
+__attribute__((format(printf, 2, 3))) static void
+append(struct line *l, const char *format, ...) {
+  size_t len = strlen(l->text);
+  char part[160];
+  va_list args;
+
+  va_start(args, format);
+  vsnprintf(part, sizeof(part), format, args);
+  va_end(args);
+  l->is_full |= len + strlen(part) >= l->size;
+  if (!l->is_full)
+    strcpy(l->text + len, part);
+}
+
+static void append_pss(struct line *l, const struct summary *s) {
+  char amount[AMOUNT_SIZE], error[AMOUNT_SIZE];
+  bool is_small = s->pss_error * 100 <= s->pss_bytes;
+
+  append(l, "PSS %s%s%s",
+         s->has_pss ? format_amount(s->pss_bytes, amount) : "unknown",
+         is_small ? "" : " +- ",
+         is_small ? "" : format_amount(s->pss_error, error));
+}
+
+/* At least a second. */
+static uint64_t ended_seconds(const struct summary *s) {
+  uint64_t seconds = (s->ended_ns + NS_PER_S / 2) / NS_PER_S;
+
+  return seconds > 0 ? seconds : 1;
+}
+
+/*
+ * Formats a line of printable ASCII. Parts that do not fit are left out from
+ * the end, so that no name and no number is cut.
+ *
+ *   PSS 1.5 GiB, +300.0 MiB in 62 min, limit 2.0 GiB; 1234 postgres 812.3 MiB
+ *
+ * An error of 1 % or more follows the PSS: "PSS 1.5 GiB +- 90.0 MiB". The line
+ * of a group that has ended begins with "before its end, 10 s ago: ".
+ */
+static void format_summary(const struct summary *s, char *ret, size_t size) {
+  struct line l = {.text = ret,
+                   .size = size < SUMMARY_SIZE ? size : SUMMARY_SIZE};
+  int64_t change = s->change.bytes;
+  char amount[AMOUNT_SIZE], time[TIME_SIZE];
+
+  *ret = '\0';
+  if (s->has_ended)
+    append(&l, "before its end, %s ago: ",
+           format_time(ended_seconds(s) * NS_PER_S, time));
+  append_pss(&l, s);
+  if (s->change.age_ns > 0)
+    append(&l, ", %c%s in %s", change < 0 ? '-' : '+',
+           format_amount(change < 0 ? -(uint64_t)change : (uint64_t)change,
+                         amount),
+           format_time(s->change.age_ns, time));
+  if (s->limit_bytes > 0)
+    append(&l, ", limit %s", format_amount(s->limit_bytes, amount));
+  for (size_t i = 0; i < s->n; i++)
+    append(&l, "%s %" PRIu32 " %s %s%s", i == 0 ? ";" : ",", s->largest[i].pid,
+           s->largest[i].comm, s->largest[i].has_pss ? "" : "RSS ",
+           format_amount(s->largest[i].bytes, amount));
+}
+
 /* --- files out --- */
 
 static int add_processes(notification_t *n, const struct summary *s) {
   int rc = 0;
 
   for (size_t i = 0; rc == 0 && i < s->n; i++) {
+    const struct summary_process *p = &s->largest[i];
     char name[32], value[128];
 
     snprintf(name, sizeof(name), "TopProcess%zu", i + 1);
-    summary_format_process(&s->largest[i], value, sizeof(value));
+    snprintf(value, sizeof(value), "%" PRIu32 " %s %s%" PRIu64, p->pid, p->comm,
+             p->has_pss ? "" : "RSS ", p->bytes);
     rc = plugin_notification_meta_add_string(n, name, value);
   }
   return rc;
@@ -118,7 +219,7 @@ static int add_meta(notification_t *n, const struct write_result *w) {
   int rc = plugin_notification_meta_add_string(n, META_PATH, w->path);
 
   if (s->has_ended)
-    rc = add_number(n, rc, "EndedSeconds", summary_ended_seconds(s));
+    rc = add_number(n, rc, "EndedSeconds", ended_seconds(s));
   if (s->has_pss) {
     rc = add_number(n, rc, "Pss", s->pss_bytes);
     rc = add_number(n, rc, "PssError", s->pss_error);
@@ -140,7 +241,7 @@ static void format_message(const struct write_result *w, char *ret,
   int len = snprintf(ret, size, "capture %s: ", w->path);
 
   if (len >= 0 && (size_t)len < size)
-    summary_format(w->summary, ret + len, size - (size_t)len);
+    format_summary(w->summary, ret + len, size - (size_t)len);
 }
 
 static void notify_of_capture(const struct write_result *w) {
@@ -181,13 +282,13 @@ static const char *explain(const struct write_result *w) {
 }
 
 static void report_capture(const struct write_result *w) {
-  char summary[SUMMARY_MAX + 1];
+  char summary[SUMMARY_SIZE];
 
   if (!w->error) {
     notify_of_capture(w);
     return;
   }
-  summary_format(w->summary, summary, sizeof(summary));
+  format_summary(w->summary, summary, sizeof(summary));
   ERROR("smaps plugin: <Capture>: no capture of group \"%s\" in \"%s\": %s; it "
         "%s %s",
         w->subject, w->path, explain(w), w->summary->has_ended ? "had" : "has",

@@ -7,9 +7,8 @@
 
 #include <limits.h>
 
+#include "snapshot/last_known.h"
 #include "snapshot/store.h"
-#include "snapshot/summary.h"
-#include <smaps/settings.h>
 
 enum document_kind {
   DOCUMENT_STATE,   /* replaces the state file, is added to the history */

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "items.h"
+#include "notification.h"
 #include "parsed.h"
 #include "proctree.h"
 #include "stub_daemon.h"
@@ -144,6 +145,72 @@ FIXTURE_TEST(an_alarm_makes_a_capture_and_that_is_told) {
   assert_string_equal(parsed_string(d, "processes.0.command_line"),
                       "web --secret");
   parsed_free(d);
+}
+
+/* What is told of a capture with that summary, after its path. */
+static const char *line_of(const struct summary *s) {
+  stub_clear();
+  notification_written(&(struct write_result){
+      .kind = DOCUMENT_CAPTURE, .subject = "web", .summary = s, .path = "/p"});
+  return stub.notifications[0].message + strlen("capture /p: ");
+}
+
+FIXTURE_TEST(a_line_has_all_that_is_known) {
+  struct summary s = {
+      .has_pss = true,
+      .pss_bytes = 1536 * MIB,
+      .pss_error = 15 * MIB,
+      .change = {.bytes = (int64_t)(300 * MIB), .age_ns = 3720 * NS},
+      .limit_bytes = 2048 * MIB,
+      .largest =
+          {{.pid = 1234, .has_pss = true, .bytes = 812 * MIB, .comm = "db"},
+           {.pid = 4194304, .has_pss = true, .bytes = 100 * KIB, .comm = "a b"},
+           {.pid = 7, .has_pss = false, .bytes = 5 * MIB, .comm = "?"}},
+      .n = 3};
+
+  assert_string_equal(
+      line_of(&s),
+      "PSS 1.5 GiB, +300.0 MiB in 62 min, limit 2.0 GiB; 1234 db 812.0 MiB, "
+      "4194304 a b 100.0 KiB, 7 ? RSS 5.0 MiB");
+  assert_string_equal(
+      stub.headers[0],
+      "CaptureFile: /p\nPss: 1610612736\nPssError: 15728640\n"
+      "PssGrowth: 314572800\nPssGrowthSeconds: 3720\nMemoryLimit: 2147483648\n"
+      "TopProcess1: 1234 db 851443712\nTopProcess2: 4194304 a b 102400\n"
+      "TopProcess3: 7 ? RSS 5242880\n");
+  s.pss_error = 90 * MIB;
+  s.change.age_ns = s.limit_bytes = 0;
+  s.n = 1;
+  s.has_ended = true;
+  s.ended_ns = NS / 10;
+  assert_string_equal(line_of(&s),
+                      "before its end, 1 s ago: PSS 1.5 GiB +- 90.0 MiB; "
+                      "1234 db 812.0 MiB");
+  s.n = 3;
+  for (int i = 0; i < 3; i++)
+    memset(s.largest[i].comm, 'x', sizeof(s.largest[i].comm) - 1);
+  assert_in_range(strlen(line_of(&s)), 100, 200);
+  assert_string_equal(line_of(&(struct summary){.n = 0}), "PSS unknown");
+}
+
+FIXTURE_TEST(changes_have_a_sign_and_amounts_a_unit) {
+  static const struct {
+    uint64_t pss;
+    struct pss_change change;
+    const char *line;
+  } cases[] = {
+      {0, {0}, "PSS 0.0 KiB"},
+      {1024 * KIB - 1, {0}, "PSS 1.0 MiB"},
+      {UINT64_MAX, {0}, "PSS 16.0 EiB"},
+      {MIB, {-(int64_t)(3 * MIB), 119 * NS}, "PSS 1.0 MiB, -3.0 MiB in 119 s"},
+      {MIB, {INT64_MIN, 120 * NS}, "PSS 1.0 MiB, -8.0 EiB in 2 min"},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++)
+    assert_string_equal(line_of(&(struct summary){.has_pss = true,
+                                                  .pss_bytes = cases[i].pss,
+                                                  .change = cases[i].change}),
+                        cases[i].line);
 }
 
 /* The directory, so that the path of a capture of "web" has that length. */
