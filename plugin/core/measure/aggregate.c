@@ -327,14 +327,6 @@ static bool is_known(const struct usage *u) {
          rollup_has(&u->rollup, ROLLUP_PSS);
 }
 
-static uint64_t amount_of(const struct usage *u) {
-  uint64_t swap = rollup_has(&u->rollup, ROLLUP_SWAP_PSS)
-                      ? u->rollup.bytes[ROLLUP_SWAP_PSS]
-                      : 0;
-
-  return u->rollup.bytes[ROLLUP_PSS] + swap;
-}
-
 /* How much memory a control group can still take: its limit less its usage
  * without reclaimable page cache; NaN without a limit. */
 static double room_in_cgroup(const struct cgroup_memory *m) {
@@ -357,7 +349,7 @@ static void note_growth(struct group *g, double room_bytes, uint64_t now_ns) {
                   .oldest_start = g->track->oldest_start,
                   .newest_start = g->track->newest_start,
                   .is_known = is_known(u),
-                  .bytes = amount_of(u),
+                  .bytes = usage_pss_and_swap(u),
                   .error_bytes = usage_pss_error(u),
                   .room_bytes = fmin(room_bytes, room_in_cgroup(g->cgroup))});
 }

@@ -168,6 +168,14 @@ bool usage_is_known(const struct usage *u) {
   return is_complete(u) || (u->unknown == 0 && usage_allows_guess(u));
 }
 
+uint64_t usage_pss_and_swap(const struct usage *u) {
+  uint64_t swap = rollup_has(&u->rollup, ROLLUP_SWAP_PSS)
+                      ? u->rollup.bytes[ROLLUP_SWAP_PSS]
+                      : 0;
+
+  return u->rollup.bytes[ROLLUP_PSS] + swap;
+}
+
 static double fresh_percent(const struct usage *u) {
   uint64_t pss = u->rollup.bytes[ROLLUP_PSS] - u->unread_pss;
 

@@ -129,6 +129,9 @@ bool usage_allows_guess(const struct usage *u);
  * member ever was, because then nothing shows how they share memory. */
 bool usage_is_known(const struct usage *u);
 
+/* Swap is 0 if a member lacks it. */
+uint64_t usage_pss_and_swap(const struct usage *u);
+
 /* Share of Pss that was read in this cycle, 0 to 100; of members that cannot be
  * read, the share of resident memory counts. */
 double usage_coverage_percent(const struct usage *u);

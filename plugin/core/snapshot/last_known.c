@@ -116,32 +116,15 @@ struct summary last_known_sum_up(const struct group *g, const struct scene *s) {
   return sum;
 }
 
-/* True if a member that will be read is guessed now: its first reading corrects
- * that, and is not a change. */
-static bool has_guess_for_now(const struct usage *u) {
-  return u->unmeasured > u->unreadable + u->unasked;
-}
+/* From the oldest point of its growth, an hour ago with the default window. */
+static struct pss_change change_of(const struct group *g, uint64_t now_ns) {
+  const struct growth_point *first = &g->growth->points[0];
 
-static void add_sample(struct last_known *l, uint64_t pss_bytes,
-                       uint64_t now_ns) {
-  size_t n = l->n_samples;
-
-  if (n > 0 && now_ns - l->samples[n - 1].time_ns < PSS_STEP_NS)
-    return;
-  if (n == PSS_SAMPLES)
-    memmove(l->samples, l->samples + 1, --n * sizeof(*l->samples));
-  l->samples[n] = (struct pss_sample){now_ns, pss_bytes};
-  l->n_samples = n + 1;
-}
-
-static struct pss_change change_of(const struct last_known *l,
-                                   uint64_t pss_bytes, uint64_t now_ns) {
-  const struct pss_sample *first = l->samples;
-
-  if (l->n_samples == 0 || now_ns - first->time_ns < NS_PER_S)
+  if (g->growth->n == 0)
     return (struct pss_change){.age_ns = 0};
-  return (struct pss_change){.bytes = (int64_t)(pss_bytes - first->pss_bytes),
-                             .age_ns = now_ns - first->time_ns};
+  return (struct pss_change){
+      .bytes = (int64_t)(usage_pss_and_swap(&g->usage) - first->bytes),
+      .age_ns = now_ns - first->time_ns};
 }
 
 static void note_state(struct last_known *l, const struct group *g,
@@ -149,10 +132,8 @@ static void note_state(struct last_known *l, const struct group *g,
   uint64_t now_ns = s->cycle->now_ns;
   struct summary sum = last_known_sum_up(g, s);
 
-  if (sum.has_pss && !has_guess_for_now(&g->usage))
-    add_sample(l, sum.pss_bytes, now_ns);
   if (sum.has_pss)
-    sum.change = change_of(l, sum.pss_bytes, now_ns);
+    sum.change = change_of(g, now_ns);
   l->state.name = l->name;
   l->state.rule = g->rule;
   l->state.cycle_ns = now_ns;

@@ -24,10 +24,6 @@
 #define LAST_KNOWN_NS (3600 * NS_PER_S)
 #define LAST_KNOWN_INTERVALS 10 /* for the state before the end */
 
-/* The oldest sample of PSS is between 60 and 70 minutes old. */
-#define PSS_SAMPLES 7
-#define PSS_STEP_NS (600 * NS_PER_S)
-
 /* What a cycle hands to snapshots: its results. */
 struct scene {
   const struct settings *settings;
@@ -52,12 +48,12 @@ struct summary_process {
 };
 
 /*
- * The difference of two states, whatever lies between them: steps and peaks
- * count. Growth (report/growth.h) is only a rise that goes on.
+ * The difference of PSS and swap, whatever lies between: steps and peaks count.
+ * Growth (report/growth.h) is only a rise that goes on.
  */
 struct pss_change {
   int64_t bytes;
-  uint64_t age_ns; /* of the earlier state, a second at least; 0: unknown */
+  uint64_t age_ns; /* of the earlier state; 0: unknown */
 };
 
 struct summary {
@@ -96,13 +92,6 @@ struct last_state {
 struct last_known {
   struct last_known *next;
   char name[GROUP_NAME_SIZE];
-  /* PSS that rested on a reading of every member: a guess that a reading
-   * corrects is not a change. The oldest first. */
-  struct pss_sample {
-    uint64_t time_ns;
-    uint64_t pss_bytes;
-  } samples[PSS_SAMPLES];
-  size_t n_samples;
   struct last_state state;
   /* The state from before the largest member ended. NULL if that did not happen
    * in the last intervals. */

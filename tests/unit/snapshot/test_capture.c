@@ -187,6 +187,57 @@ WORLD_TEST(a_process_that_has_the_pid_now_is_another) {
   assert_null(parsed_find(document, "mappings", "name", "/another"));
 }
 
+/* Gone, gone between the list and the reading, and a zombie. */
+WORLD_TEST(ended_members_are_left_out) {
+  world_budget(w, 0);
+  put_many(w, 5); /* 14 is the first */
+  raise_for(w, "g");
+  cycle(w);
+  proctree_end(&w->tree, 13);
+  proctree_unlink(&w->tree, "11/smaps");
+  proctree_put(
+      &w->tree,
+      &(struct fake){.pid = 12, .comm = "g", .state = 'Z', .starttime = 112});
+  for (int i = 0; i < 4; i++)
+    cycle(w);
+  assert_members(read_it(), "14 10", 3);
+}
+
+/* Two mappings, one of which the others map too. */
+static void put_maps(struct world *w, uint32_t pid) {
+  const struct fake_range ranges[] = {{MIB, 5 * MIB, "rw-p", "g"},
+                                      {5 * MIB, 1029 * MIB, "rw-p", NULL}};
+
+  fake_pages_map(&w->tree, pid, ranges, LENGTH(ranges));
+}
+
+/* Its smaps is not even looked at: who opens it waits for ever. */
+WORLD_TEST(member_above_max_lock_hold_has_its_mappings_from_maps) {
+  parsed d, p, m;
+
+  w->settings.policy.max_lock_hold_ns = NS_PER_MS;
+  put_many(w, 3);
+  put(w, 20, "g", 1 << 20);
+  put_maps(w, 20);
+  proctree_hang(&w->tree, "20/smaps");
+  d = capture(w, "g");
+  assert_members(d, "20 12 11 10", 0);
+  p = parsed_get(d, "processes.0");
+  parsed_assert(p, "source=guessed deferred=max_lock_hold mappings_from=maps");
+  parsed_assert(p, "usage.rss=1024m");
+  assert_int_equal(parsed_count(p, "mappings"), 2);
+  m = parsed_find(p, "mappings", "name", "[anon]");
+  parsed_assert(m, "size=1024m vmas=1 permissions=rw-p");
+  assert_null(parsed_get(m, "pss"));
+  assert_null(parsed_get(m, "rss"));
+  p = parsed_get(d, "processes.1");
+  parsed_assert(p, "source=read mappings_from=smaps mappings.0.pss=1200k");
+  /* The sum of a mapping that all have is not known. */
+  m = parsed_find(d, "mappings", "name", "g");
+  parsed_assert(m, "processes=4 size=7396k");
+  assert_null(parsed_get(m, "pss"));
+}
+
 /* A heap of its own, and twice as much in a file that another maps too. */
 static void put_sampled(struct world *w, uint32_t pid) {
   const uint64_t first = 1024, pages = GIANT_KB / 4;
@@ -475,6 +526,44 @@ WORLD_TEST(a_member_that_has_ended_keeps_its_command_line_to_itself_too) {
 static const struct summary *summary_of(struct world *w, const char *name) {
   capture(w, name);
   return &world_written(0)->summary;
+}
+
+/* Not from what lies between. */
+WORLD_TEST(a_summary_has_the_change_since_the_oldest_point_of_growth) {
+  const struct summary *s;
+
+  put(w, 10, "g", 1000);
+  group(w, "g");
+  for (int i = 0; i < 8; i++)
+    cycle(w);
+  put(w, 10, "g", 5000);
+  cycle(w);
+  put(w, 10, "g", 400);
+  s = summary_of(w, "g");
+  assert_int_equal(s->change.bytes, -600 * (int64_t)KIB);
+  assert_int_equal(s->change.age_ns / NS_PER_S, 100);
+}
+
+WORLD_TEST(without_a_point_a_change_is_unknown) {
+  put(w, 10, "g", 1000);
+  group(w, "g");
+  assert_int_equal(summary_of(w, "g")->change.age_ns, 0);
+}
+
+/* Without members it is 0, and known, if there are none for sure. */
+TEST(the_pss_of_a_group_without_members_may_be_unknown) {
+  struct cycle now = {.kernel_fields = 1U << ROLLUP_PSS};
+  const struct scene scene = {.cycle = &now};
+  struct group g = {.usage = {.is_unseen = true}};
+
+  assert_false(last_known_sum_up(&g, &scene).has_pss);
+  g.usage.is_unseen = false;
+  assert_true(last_known_sum_up(&g, &scene).has_pss);
+  g.usage.unreadable = 1;
+  assert_false(last_known_sum_up(&g, &scene).has_pss);
+  g.usage.unreadable = 0;
+  now.kernel_fields = 0;
+  assert_false(last_known_sum_up(&g, &scene).has_pss);
 }
 
 WORLD_TEST(names_in_a_summary_are_escaped) {
