@@ -245,29 +245,3 @@ TEST(attributes_are_those_of_selectors_and_name) {
     rule_done(&r);
   }
 }
-
-TEST(fixed_names_are_compared_as_they_come_out) {
-  static const struct {
-    const char *a, *b;
-    bool is_same;
-  } cases[] = {
-      {"web", "web", true},           {"web", "Web", false},
-      {"a/b", "a_b", true},           {"/a", "a", true},
-      {"100%", "100%%", true},        {"a\n", "a\\x0a", true},
-      {"web", "webs", false},         {"%{unit}", "%{unit}", false},
-      {"%{unit}", "web", false},      {"web", "%{unit}", false},
-      {NULL, "web", false},           {"web", NULL, false},
-      {"%%{unit}", "%{unit}", false},
-  };
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    const struct block x = {"", cases[i].a, NULL};
-    const struct block y = {"", cases[i].b, NULL};
-    struct rule a = make(&x), b = make(&y);
-
-    if (rule_has_same_name(&a, &b) != cases[i].is_same)
-      fail_msg("row %zu, %s", i, cases[i].a ? cases[i].a : cases[i].b);
-    rule_done(&a);
-    rule_done(&b);
-  }
-}

@@ -98,19 +98,6 @@ TEST(every_option_looks_at_its_attribute_alone) {
   assert_null(selector_options[OPTIONS]);
 }
 
-TEST(other_options_are_not_found) {
-  static const char *const cases[] = {
-      "",       "Match",    "Com",          "Command",
-      "Comm ",  " Comm",    "CommM",        "CommMatchMatch",
-      "PidFil", "PidFiles", "PidFileMatch", "MatchComm"};
-  struct config_error reason;
-  struct selector s;
-
-  for (size_t i = 0; i < LENGTH(cases); i++)
-    if (selector_init(&s, cases[i], "/x", &reason) != -ENOENT)
-      fail_msg("\"%s\": found", cases[i]);
-}
-
 /* A pattern, a value that it matches, and one that it does not. */
 struct pattern_case {
   const char *pattern, *match, *other;
@@ -280,30 +267,4 @@ TEST(a_regex_read_in_a_utf_8_locale_matches_bytes) {
   is_match = selector_match(&s, &id, 1, NULL);
   selector_done(&s);
   assert_true(is_match);
-}
-
-TEST(captures_are_those_of_the_match) {
-  struct attributes letters = {.value = {[ATTRIBUTE_COMM] = "abcdefghijk"}};
-  struct selector eleven =
-      make("CommMatch", "(.)(.)(.)(.)(.)(.)(.)(.)(.)(.)(.)");
-  struct attributes id = {.value = {[ATTRIBUTE_COMM] = "pool www-"}};
-  struct selector s = make("CommMatch", "(pool) ([a-z]+)(-)([0-9]+)?");
-  struct captures c;
-
-  assert_int_equal(selector_captures(&s), 4);
-  assert_true(selector_match(&s, &id, 1, NULL));
-  assert_true(selector_match(&s, &id, 1, &c));
-  assert_ptr_equal(c.text, id.value[ATTRIBUTE_COMM]);
-  assert_int_equal(c.match[0].rm_so, 0);
-  assert_int_equal(c.match[2].rm_so, 5);
-  assert_int_equal(c.match[2].rm_eo, 8);
-  assert_int_equal(c.match[3].rm_eo, 9);
-  for (int i = 4; i < CAPTURES; i++)
-    assert_int_equal(c.match[i].rm_so, -1);
-  selector_done(&s);
-  /* The first nine are kept. */
-  assert_int_equal(selector_captures(&eleven), 11);
-  assert_true(selector_match(&eleven, &letters, 1, &c));
-  assert_int_equal(c.match[9].rm_so, 8);
-  selector_done(&eleven);
 }

@@ -123,6 +123,12 @@ SETTINGS_TEST(an_empty_configuration_makes_a_group_for_each_service_and_other) {
   assert_true(s->report.metrics == metric_default_set());
   assert_int_equal(s->report.absolute, CHOICE_YES);
   assert_int_equal(s->report.growth_window_ns, 3600 * NS_PER_S);
+  assert_int_equal(s->capture.severities, SEVERITY_WARNING | SEVERITY_FAILURE);
+  assert_int_equal(s->capture.top_processes, 20);
+  assert_int_equal(s->capture.top_mappings, 50);
+  assert_int_equal(s->capture.cooldown_ns, 300 * NS_PER_S);
+  assert_int_equal(s->capture.max_files, 100);
+  assert_int_equal(s->capture.max_bytes, 64 << 20);
 }
 
 SETTINGS_TEST(ignore_comes_before_the_default_groups_and_other_stays) {
@@ -165,34 +171,6 @@ SETTINGS_TEST(growth_has_ten_intervals_at_least) {
   assert_int_equal(settings_finish(s), 0);
   assert_int_equal(s->rules[0].report.growth_window_ns, 6000 * NS_PER_S);
   assert_int_equal(s->rules[1].report.growth_window_ns, 7000 * NS_PER_S);
-}
-
-SETTINGS_TEST(groups_inherit_what_they_do_not_set) {
-  const metric_set pss = 1, uss = 2;
-
-  add(s, "before");
-  add(s, "own");
-  s->rules[1].report = (struct report){
-      .metrics = pss, .growth_window_ns = NS_PER_S, .absolute = CHOICE_NO};
-  set_other(s, "other");
-  s->report.metrics = uss;
-  s->report.percentage = CHOICE_YES;
-  add(s, "behind");
-  s->rules[2].report.percentage = CHOICE_NO;
-  assert_int_equal(settings_finish(s), 0);
-
-  assert_true(s->report.metrics == uss);
-  assert_int_equal(s->report.absolute, CHOICE_YES);
-  assert_memory_equal(&s->rules[0].report, &s->report, sizeof(s->report));
-  assert_memory_equal(&s->other.report, &s->report, sizeof(s->report));
-  assert_true(s->rules[1].report.metrics == pss);
-  assert_int_equal(s->rules[1].report.growth_window_ns, NS_PER_S);
-  assert_int_equal(s->rules[1].report.absolute, CHOICE_NO);
-  assert_int_equal(s->rules[1].report.percentage, CHOICE_YES);
-  assert_true(s->rules[2].report.metrics == uss);
-  assert_int_equal(s->rules[2].report.growth_window_ns, 3600 * NS_PER_S);
-  assert_int_equal(s->rules[2].report.absolute, CHOICE_YES);
-  assert_int_equal(s->rules[2].report.percentage, CHOICE_NO);
 }
 
 SETTINGS_TEST(a_bad_rule_is_refused_and_leaves_the_others) {
@@ -303,19 +281,6 @@ TREE_TEST(proc_root_holds_processes) {
 }
 
 /* --- snapshots ------------------------------------------------------------ */
-
-SETTINGS_TEST(limits_and_intervals_have_defaults) {
-  assert_int_equal(settings_finish(s), 0);
-  assert_int_equal(s->max_groups, 1000);
-  assert_int_equal(s->read_timeout_ns, NS_PER_S);
-  assert_int_equal(s->state_interval_ns, 60 * NS_PER_S);
-  assert_int_equal(s->capture.severities, SEVERITY_WARNING | SEVERITY_FAILURE);
-  assert_int_equal(s->capture.top_processes, 20);
-  assert_int_equal(s->capture.top_mappings, 50);
-  assert_int_equal(s->capture.cooldown_ns, 300 * NS_PER_S);
-  assert_int_equal(s->capture.max_files, 100);
-  assert_int_equal(s->capture.max_bytes, 64 << 20);
-}
 
 static int set_state_file(struct settings *s, const char *path,
                           struct config_error *reason) {

@@ -158,15 +158,6 @@ FIXTURE_TEST(an_alarm_that_comes_when_the_group_has_ended_leaves_its_value) {
   assert_true(isnan(value("smaps-web/gauge-growth")));
 }
 
-FIXTURE_TEST(counts_are_there_in_any_case) {
-  start_web("");
-  read_once();
-  stub.alarmed = "count";
-  end_web();
-  assert_true(value("smaps-web/ps_count") == 0);
-  assert_true(value("smaps-web/count-unreadable") == 0);
-}
-
 /* A filter may have renamed them. */
 FIXTURE_TEST(values_that_the_daemon_does_not_know_are_dispatched) {
   start_web("");
@@ -321,22 +312,23 @@ FIXTURE_TEST(max_groups_is_said_once) {
 
 /* --- mistakes in the configuration --- */
 
-static void assert_says(const char *line, const char *words) {
-  if (!strstr(line, words))
-    fail_msg("\"%s\" is not in: %s", words, line);
-}
+/* In one line, with the option as it was written, what was expected, and all
+ * else in `why`. */
+static void assert_refused(const char *options, const char *option,
+                           const char *why) {
+  char said[64];
 
-/* In one line, that says what is wrong and what was expected. */
-static void assert_refused(const char *options, const char *what,
-                           const char *reason) {
+  snprintf(said, sizeof(said), "%s", option);
+  for (char *quote = said; (quote = strchr(quote, '\''));)
+    *quote = '"';
   stub_clear();
   assert_int_not_equal(configure("%s", options), 0);
   assert_int_equal(stub.n_logs, 1);
   assert_int_equal(stub.levels[0], LOG_ERR);
-  assert_says(stub.logs[0], what);
-  assert_says(stub.logs[0], "expected");
-  assert_says(stub.logs[0], reason);
-  assert_null(strchr(stub.logs[0], '\n'));
+  if (!strstr(stub.logs[0], said) || !strstr(stub.logs[0], "expected") ||
+      !strstr(stub.logs[0], why) || strchr(stub.logs[0], '\n'))
+    fail_msg("%s: %s", options, stub.logs[0]);
+  stub.shutdown();
 }
 
 /* smaps-report check gives each block the name of its file. */
@@ -366,27 +358,27 @@ FIXTURE_TEST(all_mistakes_are_named_with_their_file_and_block) {
 
 FIXTURE_TEST(mistakes_are_named_with_option_value_and_reason) {
   static const char *const cases[][3] = {
-      {"MaxGrups '5'", "MaxGrups \"5\"", "did you mean MaxGroups?"},
-      {"<Group 'g'>\nCom 'x'\n</Group>", "<Group \"g\">: Com \"x\"",
+      {"MaxGrups '5'", "MaxGrups '5'", "did you mean MaxGroups?"},
+      {"<Group 'g'>\nCom 'x'\n</Group>", "<Group 'g'>: Com 'x'",
        "did you mean Comm?"},
       {"<Group 'g'>\nPidFileMatch 'x'\n</Group>", "PidFileMatch",
        "no such option"},
       {"<Group 'g'>\n<Comm>\n</Comm>\n</Group>", "Comm", "one string"},
-      {"<Group 'g'>\nComm 'a' 'b'\n</Group>", "Comm \"a\" \"b\"", "one string"},
+      {"<Group 'g'>\nComm 'a' 'b'\n</Group>", "Comm 'a' 'b'", "one string"},
       {"<Group 'g'>\nUser 1000\n</Group>", "User 1000", "string in quotes"},
-      {"<Group 'g'>\nChildren 'perhaps'\n</Group>", "Children \"perhaps\"",
+      {"<Group 'g'>\nChildren 'perhaps'\n</Group>", "Children 'perhaps'",
        "true or false"},
-      {"<Group 'g'>\nCommMatch '('\n</Group>", "CommMatch \"(\"",
+      {"<Group 'g'>\nCommMatch '('\n</Group>", "CommMatch '('",
        "regular expression: Unmatched"},
-      {"<Group 'g'>\nComm 'new\nline['\n</Group>", "\"new\\x0aline[\"",
+      {"<Group 'g'>\nComm 'new\nline['\n</Group>", "'new\\x0aline['",
        "glob: '[' without its ']'"},
-      {"<Ignore 'x'>\nComm 'a'\n</Ignore>", "Ignore \"x\"", "without a name"},
+      {"<Ignore 'x'>\nComm 'a'\n</Ignore>", "Ignore 'x'", "without a name"},
       {"MaxGroups 0", "MaxGroups 0", "from 1 to"},
       {"MaxGroups 1e30", "MaxGroups 1e+30", "from 1 to"},
-      {"ProcRoot '/nowhere'", "ProcRoot \"/nowhere\"", "proc file system"},
-      {"Report 'psss'", "Report \"psss\"", "did you mean \"pss\"?"},
+      {"ProcRoot '/nowhere'", "ProcRoot '/nowhere'", "proc file system"},
+      {"Report 'psss'", "Report 'psss'", "did you mean \"pss\"?"},
       {"<Report>\n</Report>", "Report", "string"},
-      {"Refresh 'sometimes'", "Refresh \"sometimes\"", "\"adaptive\""},
+      {"Refresh 'sometimes'", "Refresh 'sometimes'", "\"adaptive\""},
       {"ReadBudget 0", "ReadBudget 0",
        "percentage of one CPU from 0.01 to 100"},
       {"ReadBudget 101", "ReadBudget 101", "from 0.01 to 100"},
@@ -395,17 +387,86 @@ FIXTURE_TEST(mistakes_are_named_with_option_value_and_reason) {
        "seconds from 60 to 604800"},
       {"<Group 'g'>\nMaxLockHold 1e9\n</Group>", "MaxLockHold 1000000000",
        "milliseconds from 0.1"},
-      {"ReadTimeout 0", "ReadTimeout 0", "seconds from 0.1 to 60"},
       {"<Group 'g'>\nReadTimeout 1\n</Group>", "ReadTimeout 1",
        "no such option"},
-      {"ProcessMatch 'x'", "ProcessMatch \"x\"", "regular expression"},
-      {"<Other 'x'>\nUser 'y'\n</Other>", "<Other \"x\">: User \"y\"",
+      {"ProcessMatch 'x'", "ProcessMatch 'x'", "regular expression"},
+      {"<Other 'x'>\nUser 'y'\n</Other>", "<Other 'x'>: User 'y'",
        "an option of this block"},
       {"<MaxGroups>\nx 'y'\n</MaxGroups>", "MaxGroups", "not a block"},
+      {"<Capture>\nMaxFiles 5\n</Capture>", "Capture", "a Directory"},
+      {"<Capture 'x'>\nDirectory '/x'\n</Capture>", "Capture 'x'",
+       "without a name"},
+      {"<Capture>\nDirectory 'relative'\n</Capture>",
+       "<Capture>: Directory 'relative'", "absolute path"},
+      {"<Capture>\nDirectory 1\n</Capture>", "Directory 1", "one string"},
+      {"<Capture>\nDirectory '/x'\n<OnNotification>\n</OnNotification>\n"
+       "</Capture>",
+       "OnNotification", "at least one of"},
+      {"<Capture>\nDirectory '/x'\n<MaxFiles 1>\nx 1\n</MaxFiles>\n</Capture>",
+       "MaxFiles 1", "not a block"},
+      {"<Capture>\nDirectory '/x/y/'\n</Capture>\nStateHistory '/x/y'",
+       "StateHistory and <Capture>, not '/x/y'", "different directories"},
+      {"StateFile ''", "StateFile ''", "absolute path"},
+      {"StateInterval -1", "StateInterval -1", "seconds from 0 to 86400"},
+      {"CommandLines 0", "CommandLines 0", "true or false"},
   };
 
-  for (size_t i = 0; i < LENGTH(cases); i++) {
+  for (size_t i = 0; i < LENGTH(cases); i++)
     assert_refused(cases[i][0], cases[i][1], cases[i][2]);
-    assert_int_equal(stub.shutdown(), 0);
+}
+
+FIXTURE_TEST(mistakes_in_the_options_of_a_capture_are_named) {
+  static const char *const cases[][2] = {
+      {"MaxFile '5'", "an option of this block; there is no such option, did "
+                      "you mean MaxFiles?"},
+      {"Comm 'x'", "no such option"},
+      {"OnNotification 'okay' 'no'", "\"failure\""},
+      {"OnNotification 2", "\"failure\""},
+      {"TopProcesses 1.5", "whole number"},
+      {"TopMappings 10001", "from 1 to 10000"},
+      {"TopMappings '5'", "whole number from 1 to 10000, without quotes"},
+      {"MaxFiles -1", "from 1 to 100000"},
+      {"Cooldown 604801", "seconds from 0 to 604800"},
+      {"MaxBytes 65535", "64K to 1024G"},
+      {"MaxBytes 1e+18", "64K to 1024G"},
+      {"MaxBytes '64M' '65M'", "64K to 1024G"},
+      {"MaxBytes '64KB'", "64K to 1024G"},
+      {"MaxBytes '1025G'", "64K to 1024G"},
+      {"MaxBytes '-64M'", "64K to 1024G"},
+      {"MaxBytes ''", "64K to 1024G"},
+      {"MaxBytes '64T'", "64K to 1024G"},
+      {"MaxBytes '18014398509481985K'", "64K to 1024G"},
+      {"MaxBytes '18446744073709551617'", "64K to 1024G"},
+  };
+  char options[128];
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    snprintf(options, sizeof(options),
+             "<Capture>\nDirectory '/x'\n%s\n</Capture>", cases[i][0]);
+    assert_refused(options, cases[i][0], cases[i][1]);
   }
+}
+
+FIXTURE_TEST(limits_are_taken_to_the_ends_of_their_ranges) {
+  static const char *const in_capture[] = {"MaxBytes '64K'",
+                                           "MaxBytes '65536'",
+                                           "MaxBytes '1M'",
+                                           "MaxBytes '1024g'",
+                                           "MaxBytes '1099511627776'",
+                                           "MaxBytes 65536",
+                                           "MaxBytes 1099511627776",
+                                           "MaxFiles 1",
+                                           "MaxFiles 100000",
+                                           "TopProcesses 10000",
+                                           "TopMappings 10000",
+                                           "Cooldown 0",
+                                           "Cooldown 604800"};
+
+  for (size_t i = 0; i < LENGTH(in_capture); i++)
+    assert_int_equal(
+        configure("<Capture>\nDirectory '/x'\n%s\n</Capture>", in_capture[i]),
+        0);
+  assert_int_equal(configure("StateInterval 0\nStateHistory '/y'"), 0);
+  assert_int_equal(configure("StateInterval 86400"), 0);
+  assert_int_equal(stub.n_logs, 0);
 }
