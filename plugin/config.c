@@ -26,8 +26,9 @@ enum option_kind {
   OPTION_path,
   OPTION_percent, /* a double; this and the next from least to most */
   OPTION_count,
-  OPTION_seconds, /* the fields of these are in nanoseconds */
-  OPTION_milliseconds
+  OPTION_bytes,
+  OPTION_seconds,  /* the field is in nanoseconds */
+  OPTION_lock_hold /* likewise, of milliseconds */
 };
 
 /* The member of struct scope that has the field. */
@@ -71,6 +72,8 @@ struct option {
   OPTION(name_, uint64_t, count, struct_, field_, 1, most_)
 #define SECONDS(name_, struct_, field_, least_, most_)                         \
   OPTION(name_, uint64_t, seconds, struct_, field_, least_, most_)
+#define LOCK_HOLD(name_, struct_, field_, least_, most_)                       \
+  OPTION(name_, uint64_t, lock_hold, struct_, field_, least_, most_)
 /* clang-format on */
 
 /* --- error lines --- */
@@ -148,29 +151,63 @@ static int set_path(struct scope *scope, const oconfig_item_t *item,
   return rc < 0 ? rc : settings_set_path(field, path, &scope->reason);
 }
 
+/* Parses "64", "64K", "64M" or "64G", in powers of 1,024; else returns -1. */
+static double parse_size(const char *text) {
+  static const char units[] = "KMG";
+  struct cursor s = cursor_begin(text, strlen(text));
+  const char *unit;
+  uint64_t value;
+
+  if (!parse_u64(&s, &value))
+    return -1;
+  if (cursor_is_done(&s))
+    return (double)value;
+  unit = strchr(units, toupper((unsigned char)*s.at));
+  if (!unit || s.at + 1 != s.end)
+    return -1;
+  return (double)value * (double)(UINT64_C(1024) << 10 * (unit - units));
+}
+
+/* The number, or -1, which is in no range. */
+static double number_of(const struct option *o, const oconfig_item_t *item) {
+  const oconfig_value_t *v = item->values;
+  double n = -1;
+
+  if (item->values_num == 1 && v->type == OCONFIG_TYPE_NUMBER)
+    n = v->value.number;
+  else if (item->values_num == 1 && v->type == OCONFIG_TYPE_STRING &&
+           o->kind == OPTION_bytes)
+    n = parse_size(v->value.string);
+  if (!(n >= o->least && n <= o->most))
+    return -1;
+  return o->kind == OPTION_count && n != (double)(uint64_t)n ? -1 : n;
+}
+
 static int set_number(struct scope *scope, const struct option *o,
                       const oconfig_item_t *item, void *field) {
   static const struct {
     const char *name;
     uint64_t size;
-  } units[] = {[OPTION_percent] = {"percentage of one CPU", 0},
-               [OPTION_count] = {"whole number", 1},
-               [OPTION_seconds] = {"number of seconds", NS_PER_S},
-               [OPTION_milliseconds] = {"number of milliseconds", NS_PER_MS}};
-  const oconfig_value_t *v = item->values;
-  bool is_number = item->values_num == 1 && v->type == OCONFIG_TYPE_NUMBER;
-  double n = is_number ? v->value.number : -1;
+  } units[] = {
+      [OPTION_percent] = {"percentage of one CPU, without quotes,", 0},
+      [OPTION_count] = {"whole number, without quotes,", 1},
+      [OPTION_bytes] = {"number of bytes, such as \"64M\",", 1},
+      [OPTION_seconds] = {"number of seconds, without quotes and unit,",
+                          NS_PER_S},
+      [OPTION_lock_hold] = {"number of milliseconds, without quotes and unit,",
+                            NS_PER_MS}};
+  double n = number_of(o, item);
 
-  if (!(n >= o->least && n <= o->most) ||
-      (o->kind == OPTION_count && n != (double)(uint64_t)n))
-    return config_error_set(&scope->reason,
-                            "expected a %s from %g to %g, without quotes and "
-                            "unit",
+  if (n < 0)
+    return config_error_set(&scope->reason, "expected a %s from %.15g to %.15g",
                             units[o->kind].name, o->least, o->most);
   if (o->kind == OPTION_percent)
     *(double *)field = n;
   else
     *(uint64_t *)field = (uint64_t)(n * (double)units[o->kind].size);
+  /* A limit that is set holds for processes that cannot be sampled, too. */
+  if (o->kind == OPTION_lock_hold)
+    scope->policy->unsampled_lock_hold_ns = 0;
   return 0;
 }
 
@@ -253,17 +290,6 @@ static int apply_refresh(struct scope *scope, const oconfig_item_t *item) {
   return 0;
 }
 
-static int apply_max_lock_hold(struct scope *scope,
-                               const oconfig_item_t *item) {
-  static const struct option limit =
-      OPTION("MaxLockHold", uint64_t, milliseconds, policy, max_lock_hold_ns,
-             0.1, 60000);
-
-  /* A limit that is set holds for processes that cannot be sampled, too. */
-  scope->policy->unsampled_lock_hold_ns = 0;
-  return set_field(scope, &limit, item);
-}
-
 static int apply_on_notification(struct scope *scope,
                                  const oconfig_item_t *item) {
   static const char *const words[] = {"okay", "warning", "failure"};
@@ -280,45 +306,6 @@ static int apply_on_notification(struct scope *scope,
                             "expected at least one of \"okay\", \"warning\" "
                             "and \"failure\"");
   scope->settings->capture.severities = severities;
-  return 0;
-}
-
-/* Parses "64", "64K", "64M" or "64G", in powers of 1,024. */
-static bool parse_size(const char *text, uint64_t *ret) {
-  static const char units[] = "KMG";
-  struct cursor s = cursor_begin(text, strlen(text));
-  uint64_t value;
-  const char *unit;
-
-  if (!parse_u64(&s, &value))
-    return false;
-  if (!cursor_is_done(&s)) {
-    unit = strchr(units, toupper((unsigned char)*s.at));
-    if (!unit || s.at + 1 != s.end ||
-        __builtin_mul_overflow(value, UINT64_C(1024) << 10 * (unit - units),
-                               &value))
-      return false;
-  }
-  *ret = value;
-  return true;
-}
-
-static int apply_max_bytes(struct scope *scope, const oconfig_item_t *item) {
-  const uint64_t least = 64 << 10, most = UINT64_C(1) << 40;
-  const oconfig_value_t *v = item->values;
-  uint64_t bytes = 0;
-
-  if (item->values_num == 1 && v->type == OCONFIG_TYPE_NUMBER &&
-      v->value.number >= 0 && v->value.number <= (double)most)
-    bytes = (uint64_t)v->value.number;
-  else if (item->values_num != 1 || v->type != OCONFIG_TYPE_STRING ||
-           !parse_size(v->value.string, &bytes))
-    bytes = 0;
-  if (bytes < least || bytes > most)
-    return config_error_set(&scope->reason,
-                            "expected a number of bytes from 64K to "
-                            "1024G, such as \"64M\"");
-  scope->settings->capture.max_bytes = bytes;
   return 0;
 }
 
@@ -386,7 +373,8 @@ static const struct option capture_options[] = {
     COUNT("TopMappings", settings, capture.top_mappings, 10000),
     SECONDS("Cooldown", settings, capture.cooldown_ns, 0, 604800),
     COUNT("MaxFiles", settings, capture.max_files, 100000),
-    {"MaxBytes", .apply = apply_max_bytes},
+    OPTION("MaxBytes", uint64_t, bytes, settings, capture.max_bytes, 65536,
+           1099511627776),
     CHOICE("CommandLines", settings, capture.command_lines),
     {.name = NULL}};
 
@@ -415,7 +403,7 @@ static const struct option top_options[] = {
     OPTION("ReadBudget", double, percent, settings, read_budget_percent, 0.01,
            100),
     SECONDS("MaxAge", policy, max_age_ns, 1, 86400),
-    {"MaxLockHold", .apply = apply_max_lock_hold},
+    LOCK_HOLD("MaxLockHold", policy, max_lock_hold_ns, 0.1, 60000),
     SECONDS("ReadTimeout", settings, read_timeout_ns, 0.1, 60),
     PATH("StateFile", state_file),
     PATH("StateHistory", state_history),
@@ -435,7 +423,7 @@ static const struct option group_options[] = {
     SECONDS("GrowthWindow", report, growth_window_ns, 60, 604800),
     {"Refresh", .apply = apply_refresh},
     SECONDS("MaxAge", policy, max_age_ns, 1, 86400),
-    {"MaxLockHold", .apply = apply_max_lock_hold},
+    LOCK_HOLD("MaxLockHold", policy, max_lock_hold_ns, 0.1, 60000),
     {.name = NULL}};
 static const struct option *const other_options = group_options + 2;
 static const struct option ignore_options[] = {

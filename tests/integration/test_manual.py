@@ -63,7 +63,7 @@ def refusal(text):
 def code_ranges():
     """{option: (least, most)} of times and of a percentage, as told of one out
     of range."""
-    what = r"(?:number of \w+|percentage of one CPU,)"
+    what = r"(?:number of \w+|percentage of one CPU), without quotes[a-z ]*,"
     pattern = rf"expected a {what} from ([\d.]+) to ([\d.]+)"
     texts = {option: f"{option} -1" for option in names("top")}
     for option in names("capture"):
