@@ -7,6 +7,22 @@
 
 #define REPEAT TIME_T_TO_CDTIME_T(3600)
 
+enum often { ONCE, HOURLY, ALWAYS };
+
+static bool is_due(cdtime_t *logged, enum often often) {
+  cdtime_t now = cdtime();
+
+  /* The clock was set back. */
+  if (*logged > now)
+    *logged = now;
+  if (*logged && often != ALWAYS && (often == ONCE || now - *logged < REPEAT))
+    return false;
+  *logged = now;
+  return true;
+}
+
+/* --- refusals ------------------------------------------------------------- */
+
 /* Not by capget(2), which SELinux refuses to collectd's domain. */
 static bool can_trace(void) {
   FILE *status = fopen("/proc/self/status", "re");
@@ -50,9 +66,9 @@ static void log_denials(struct log_state *s, const struct cycle_results *r,
   const struct diag *first = rollup->count ? rollup : all->count ? all : exe;
   bool is_hidden = r->diags[DIAG_HIDDEN].count > 0;
 
-  if (s->is_denial_logged || (first->count == 0 && !is_hidden))
+  if ((first->count == 0 && !is_hidden) ||
+      !is_due(&s->logged[DIAG_HIDDEN], ONCE))
     return;
-  s->is_denial_logged = true;
   if (is_hidden) /* The list lacks processes. */
     WARNING("smaps plugin: %s: hidepid of \"%s\" hides the processes of other "
             "users, so groups can lack members, and groups without visible "
@@ -67,8 +83,6 @@ static void log_denials(struct log_state *s, const struct cycle_results *r,
 }
 
 /* --- processes ------------------------------------------------------------ */
-
-enum often { ONCE, HOURLY, ALWAYS };
 
 #define GUESSED                                                                \
   "its values are guessed, if another member of its group can be read, or "    \
@@ -123,18 +137,6 @@ static const struct line {
      "for a while, longer each time, but estimated from statm; while its group "
      "is unknown, so is each group without members that it may be in; see "
      "count-hung and count-unidentified for the number of such processes"}};
-
-static bool is_due(cdtime_t *logged, enum often often) {
-  cdtime_t now = cdtime();
-
-  /* The clock was set back. */
-  if (*logged > now)
-    *logged = now;
-  if (*logged && often != ALWAYS && (often == ONCE || now - *logged < REPEAT))
-    return false;
-  *logged = now;
-  return true;
-}
 
 static void log_line(const struct line *l, const struct diag *d) {
   const char *file = d->file ? d->file : d->name; /* or the group */

@@ -8,8 +8,7 @@
 #include <smaps/collector.h>
 
 struct log_state {
-  bool is_command; /* in smaps-report, not in the daemon */
-  bool is_denial_logged;
+  bool is_command;        /* in smaps-report, not in the daemon */
   bool is_host_logged;    /* why there are no values of the host */
   cdtime_t logged[DIAGS]; /* time of the last line, or 0 */
   cdtime_t scarce;        /* when ReadBudget was last too small, or 0 */

@@ -246,7 +246,6 @@ static void format_message(const struct write_result *w, char *ret,
 
 static void notify_of_capture(const struct write_result *w) {
   notification_t n = {.severity = NOTIF_OKAY, .time = cdtime()};
-  plugin_ctx_t before;
 
   copy(n.host, sizeof(n.host), hostname_g);
   copy(n.plugin, sizeof(n.plugin), "smaps");
@@ -261,9 +260,8 @@ static void notify_of_capture(const struct write_result *w) {
           w->subject, w->path);
     return;
   }
-  before = plugin_set_ctx(context);
+  plugin_set_ctx(context);
   plugin_dispatch_notification(&n);
-  plugin_set_ctx(before);
   plugin_notification_meta_free(n.meta);
 }
 

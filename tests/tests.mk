@@ -130,7 +130,7 @@ $(call wrap,$(FEW),pthread_create)
 FAULTY := plugin/test_plugin_faults plugin/test_plugin_notification_faults
 $(FAULTY:%=$(UNIT)/%): $(FAULTS_OBJ)
 $(call wrap,$(FAULTY),malloc calloc realloc reallocarray strdup strndup free \
-  newlocale freelocale setmntent regcomp regfree regexec opendir fdopendir \
+  newlocale freelocale regcomp regfree regexec opendir fdopendir \
   readdir scandirat open openat read close fstat fstatat readlinkat syscall uname \
   clock_gettime getpwuid_r pthread_create pthread_cond_timedwait \
   pthread_cond_wait pthread_cond_signal write fsync \

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <locale.h>
-#include <mntent.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <regex.h>
@@ -142,15 +141,12 @@ static char description[FAULTS_NAME_SIZE + 64];
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;
 static const pthread_cond_t *waits_for;
 static bool is_busy;
-static void (*on_idle)(void);
 
 void faults_pass(uint64_t ns) { now_ns += ns; }
 
 void faults_watch(unsigned which) { watched = which; }
 
 void faults_skip(bool skips) { is_skipping = skips; }
-
-void faults_on_idle(void (*f)(void)) { on_idle = f; }
 
 void faults_await_idle(void) {
   pthread_mutex_lock(&lock);
@@ -464,8 +460,6 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
  * signalled. */
 int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex) {
   if (lane == LANES - 1) {
-    if (on_idle)
-      on_idle();
     pthread_mutex_lock(&lock);
     waits_for = cond;
     is_busy = false;
@@ -545,7 +539,6 @@ WRAPPED(struct dirent *, readdir, DIR *dir);
 WRAPPED(int, scandirat, int dir_fd, const char *path, struct dirent ***ret,
         int (*wants)(const struct dirent *),
         int (*compare)(const struct dirent **, const struct dirent **));
-WRAPPED(FILE *, setmntent, const char *path, const char *mode);
 WRAPPED(int, open, const char *path, int flags, ...);
 WRAPPED(int, openat, int dir_fd, const char *path, int flags, ...);
 WRAPPED(ssize_t, read, int fd, void *buffer, size_t size);
@@ -621,12 +614,6 @@ int __wrap_scandirat(int dir_fd, const char *path, struct dirent ***ret,
     n = __real_scandirat(dir_fd, path, ret, wants, compare);
   blocks += n > 0 ? n + 1 : 0; /* the names, and their list */
   return n;
-}
-
-FILE *__wrap_setmntent(const char *path, const char *mode) {
-  char other[PATH_MAX];
-
-  return __real_setmntent(redirect(path, other), mode);
 }
 
 int __wrap_open(const char *path, int flags, ...) {

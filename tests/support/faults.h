@@ -38,8 +38,6 @@ void faults_skip(bool skips);
  * nothing to do: it waits for a condition, and nobody has signalled that since.
  */
 void faults_await_idle(void);
-/* Called on that thread whenever it has come so far. */
-void faults_on_idle(void (*f)(void));
 
 /* How many calls there were since the start. */
 unsigned faults_calls(void);

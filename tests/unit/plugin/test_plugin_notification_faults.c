@@ -12,7 +12,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,20 +29,6 @@
 
 static struct proctree tree;
 static char captures[128], state_file[128];
-
-/* --- the writer's thread --- */
-
-/* Set where the thread that writes, or that of the cycle, is left with another
- * context than it had. */
-static atomic_bool has_strayed;
-
-static void check_context(cdtime_t interval) {
-  if (plugin_get_ctx().interval != interval)
-    has_strayed = true;
-}
-
-/* On the writer's thread, which has no context of its own. */
-static void check_idle_writer(void) { check_context(0); }
 
 /* --- a run --- */
 
@@ -67,7 +52,6 @@ static int make_tree(void **state) {
   snprintf(captures, sizeof(captures), "%s/captures", tree.root);
   snprintf(state_file, sizeof(state_file), "%s/state.json", tree.root);
   faults_set_root(tree.root);
-  faults_on_idle(check_idle_writer);
   return 0;
 }
 
@@ -188,7 +172,6 @@ static int call_plugin(int (*init)(void)) {
   faults_skip(false);
   r = init ? init() : stub.read(NULL);
   faults_skip(true);
-  check_context(TIME_T_TO_CDTIME_T(10));
   return r;
 }
 
@@ -224,7 +207,6 @@ static void run_as(struct run *r, bool has_snapshots, unsigned at,
                    unsigned way) {
   oconfig_item_t configuration = new_configuration(has_snapshots);
   stub_begin(module_register);
-  has_strayed = false;
   plugin_set_ctx((plugin_ctx_t){.interval = TIME_T_TO_CDTIME_T(10)});
   proctree_unlink(&tree, "captures");
   faults_skip(true);
@@ -341,8 +323,6 @@ static void try(unsigned at, unsigned way) {
   run(&r, at, way);
   if (!faults_made())
     return;
-  if (has_strayed)
-    faults_complain("the context is not given back");
   check_start(&r);
   for (int i = 0; r.r_init == 0 && i < CYCLES; i++)
     check_cycle(&r, i);
