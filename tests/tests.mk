@@ -4,8 +4,7 @@
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 # Those that run for seconds are started first.
 UNIT_LONG   := $(addprefix tests/unit/,plugin/test_plugin_faults.c \
-  core/test_giants.c core/test_uptime.c plugin/test_plugin_notification_faults.c \
-  measure/test_oracle.c)
+  core/test_giants.c core/test_uptime.c measure/test_oracle.c)
 UNIT_SRC    := $(UNIT_LONG) \
   $(filter-out $(UNIT_LONG),$(sort $(wildcard tests/unit/*/test_*.c)))
 UNIT        := $(B)/tests/unit
@@ -127,7 +126,7 @@ $(FEW:%=$(UNIT)/%): $(B)/tests/support/few_threads.o
 $(call wrap,$(FEW),pthread_create)
 
 # Each system call fails once.
-FAULTY := plugin/test_plugin_faults plugin/test_plugin_notification_faults
+FAULTY := plugin/test_plugin_faults
 $(FAULTY:%=$(UNIT)/%): $(FAULTS_OBJ)
 $(call wrap,$(FAULTY),malloc calloc realloc reallocarray strdup strndup free \
   newlocale freelocale regcomp regfree regexec opendir fdopendir \

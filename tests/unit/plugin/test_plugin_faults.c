@@ -6,9 +6,14 @@
  * A run is the whole life of the plugin over a tree that does not change. One
  * run is without a fault; then follows one for each call that it has made and
  * each way in which that can fail. FAULTS_STEP=n takes every n-th call only.
+ *
+ * With snapshots each cycle writes a state and a capture. What belongs to them
+ * fails, on the thread of the cycle and on that which writes: the values of
+ * groups are the same, there is no half file and at most one complaint.
  */
 #include "test.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,6 +22,7 @@
 
 #include "faults.h"
 #include "items.h"
+#include "parsed.h"
 #include "proctree.h"
 #include "stub_daemon.h"
 
@@ -28,6 +34,8 @@
 #define CYCLE_NS (25 * NS_PER_S)
 /* After a refusal nothing is tried again for an hour. */
 #define BACK_OFF_NS (2 * 3600 * NS_PER_S)
+#define MAX_FILES 2 /* captures */
+#define STATE_PROCESSES 8
 
 /* --- the tree --- */
 
@@ -40,7 +48,11 @@
 /* 10 has forked 20, and shares its address space with 11, as by vfork. 30 is
  * selected by every name that there is, 50 by its PID file. */
 static const struct fake fakes[] = {
-    {.pid = 1, .comm = "init", .starttime = 1, .private_kb = 40},
+    {.pid = 1,
+     .comm = "init",
+     .starttime = 1,
+     .private_kb = 20,
+     .shared_kb = 40},
     {.pid = 2, .comm = "kthreadd", .starttime = 1, .flags = 0x200000},
     {.pid = 10,
      .ppid = 1,
@@ -98,6 +110,7 @@ static const struct fake fakes[] = {
 #define FAKES LENGTH(fakes)
 
 static struct proctree tree;
+static char captures[128], state_file[128];
 
 static void put(size_t i) {
   struct fake f = fakes[i];
@@ -139,13 +152,19 @@ static void take_away(size_t i, enum absence absence) {
 }
 
 static int make_tree(void **state) {
+  const struct fake_mapping mappings[] = {
+      {.name = "[heap]", .private_kb = 20},
+      {.name = "/lib/x.so", .permissions = "r-xp", .shared_kb = 40}};
   char path[128], target[16];
 
   (void)state;
   proctree_make(&tree);
   for (size_t i = 0; i < FAKES; i++)
     put(i);
+  proctree_put_smaps(&tree, 1, mappings, 2);
   proctree_write(&tree, "job.pid", "50\n", 3);
+  snprintf(captures, sizeof(captures), "%s/captures", tree.root);
+  snprintf(state_file, sizeof(state_file), "%s/state.json", tree.root);
   proctree_write(&tree, "ksm/run", "1\n", 2);
   proctree_write(&tree, "ksm/pages_sharing", "0\n", 2);
   snprintf(path, sizeof(path), "%s/self", tree.root);
@@ -161,6 +180,9 @@ static int remove_tree(void **state) {
 }
 
 /* --- a run --- */
+
+/* None are configured; none are due; in each cycle. */
+static enum { NONE, IDLE, DUE } snapshots;
 
 static oconfig_item_t new_configuration(void) {
   char text[2048];
@@ -183,6 +205,14 @@ static oconfig_item_t new_configuration(void) {
            "Process 'nobody'\n"
            "Other 'other'\n",
            tree.root, tree.root);
+  if (snapshots != NONE)
+    snprintf(text + strlen(text), sizeof(text) - strlen(text),
+             "Refresh 'always'\n"
+             "StateFile '%s'\nStateInterval %d\nStateAtStart %s\n"
+             "<Capture>\nDirectory '%s'\nCooldown 0\nMaxFiles %d\n"
+             "</Capture>\n",
+             state_file, snapshots == DUE ? 0 : 86400,
+             snapshots == DUE ? "true" : "false", captures, MAX_FILES);
   return items_parse(text);
 }
 
@@ -191,6 +221,8 @@ struct cycle {
   int r;
   size_t n_values, n_logs;
   struct stub_value values[STUB_VALUES_MAX / 8];
+  bool has_state, has_capture; /* whole ones, of this cycle */
+  unsigned files;              /* captures that there are */
 };
 
 /* Phases of a run: 0 is the configuration, 1 the start, then the cycles. */
@@ -204,20 +236,123 @@ struct run {
   struct cycle cycles[CYCLES + 1];
 };
 
+/* --- documents --- */
+
+/* The C library takes a block for each that we read, and parsed.c gives it
+ * back. */
+static parsed read_document(const char *path) {
+  faults_take_block();
+  return parsed_file(path);
+}
+
+static bool has_state(void) {
+  parsed d, group;
+  bool is_whole;
+
+  if (access(state_file, F_OK) != 0)
+    return false;
+  d = read_document(state_file);
+  unlink(state_file);
+  group = parsed_find(d, "groups", "name", "other");
+  is_whole = parsed_count(d, "processes") == STATE_PROCESSES && group &&
+             parsed_integer(group, "usage.pss") == 40 * KIB;
+  parsed_free(d);
+  return is_whole;
+}
+
+static bool is_whole_capture(const char *path) {
+  parsed d = read_document(path);
+  bool is_whole = parsed_count(d, "processes") == 1 &&
+                  parsed_get(d, "processes.0.mappings.1.pss") &&
+                  parsed_integer(d, "left_out") == 0 &&
+                  parsed_integer(d, "mappings.0.pss") == 20 * KIB;
+
+  parsed_free(d);
+  return is_whole;
+}
+
+/* Each that is there parses; what the plugin has announced is whole. */
+static void look_at_captures(struct cycle *c) {
+  DIR *dir = opendir(captures);
+  struct dirent *entry;
+
+  while (dir && (entry = readdir(dir))) {
+    const char *dot = strrchr(entry->d_name, '.');
+    char path[PATH_MAX];
+
+    if (entry->d_name[0] == '.' && !strstr(entry->d_name, "unfinished"))
+      continue;
+    snprintf(path, sizeof(path), "%s/%s", captures, entry->d_name);
+    if (dot && strcmp(dot, ".json") == 0)
+      parsed_free(read_document(path));
+    else
+      faults_complain("%s is left", entry->d_name);
+    c->files++;
+  }
+  if (dir)
+    closedir(dir);
+  for (size_t i = 0; i < stub.n_notifications; i++) {
+    if (!*stub.metas[i])
+      faults_complain("a notification that we would take for an alarm");
+    c->has_capture |= *stub.metas[i] && is_whole_capture(stub.metas[i]);
+  }
+}
+
+static void raise_alarm(void) {
+  notification_t n = {.severity = NOTIF_FAILURE,
+                      .time = stub.now,
+                      .message = "too much",
+                      .host = "stub",
+                      .plugin = "smaps",
+                      .plugin_instance = "other"};
+
+  stub.notification(&n, NULL);
+}
+
+/* --- phases --- */
+
 static void end_phase(struct run *r, int phase) {
   r->ends[phase] = faults_calls();
   if (faults_made() && r->fault_phase < 0)
     r->fault_phase = phase;
 }
 
+/* That a file is written again is none. */
+static unsigned count_complaints(void) {
+  unsigned n = 0;
+
+  for (size_t i = 0; i < stub.n_logs; i++)
+    n += stub.levels[i] <= LOG_WARNING;
+  return n;
+}
+
+/* Calls count only while the plugin runs, and not the test's own. */
+static int call_plugin(int (*init)(void)) {
+  int r;
+
+  faults_skip(false);
+  r = init ? init() : stub.read(NULL);
+  faults_skip(true);
+  return r;
+}
+
 static void read_once(struct cycle *c) {
   stub_clear();
   stub.now += NS_TO_CDTIME_T(CYCLE_NS);
-  c->r = stub.read(NULL);
-  c->n_logs = stub.n_logs;
+  memset(c, 0, sizeof(*c));
+  if (snapshots == DUE)
+    raise_alarm();
+  c->r = call_plugin(NULL);
+  if (snapshots == DUE)
+    faults_await_idle();
+  c->n_logs = count_complaints();
   c->n_values = stub.n_values;
   assert_in_range(c->n_values, 0, sizeof(c->values) / sizeof(*c->values));
   memcpy(c->values, stub.values, c->n_values * sizeof(*c->values));
+  if (snapshots != DUE)
+    return;
+  c->has_state = has_state();
+  look_at_captures(c);
 }
 
 /* A process that is absent in a cycle. */
@@ -237,7 +372,7 @@ static void run_cycles(struct run *r, const struct absentee *absentee) {
     read_once(&r->cycles[i]);
     if (is_one_away)
       put(absentee->fake);
-    if (r->fault_phase < 0 &&
+    if (r->fault_phase < 0 && snapshots == NONE &&
         (faults_error() == EACCES || faults_error() == EPERM ||
          faults_error() == ENOSYS))
       faults_pass(BACK_OFF_NS);
@@ -250,16 +385,20 @@ static void run(struct run *r, unsigned at, unsigned way,
   oconfig_item_t configuration = new_configuration();
 
   stub_begin(module_register);
+  plugin_set_ctx((plugin_ctx_t){.interval = TIME_T_TO_CDTIME_T(10)});
+  proctree_unlink(&tree, "captures");
+  unlink(state_file);
   r->fault_phase = -1;
   r->r_init = -1;
+  faults_skip(snapshots != NONE);
   faults_start(at, way);
   r->r_configure = stub.config(&configuration);
   items_free(&configuration);
   end_phase(r, 0);
   if (r->r_configure == 0)
-    r->r_init = stub.init();
+    r->r_init = call_plugin(stub.init);
   end_phase(r, 1);
-  r->n_logs = stub.n_logs;
+  r->n_logs = count_complaints();
   if (r->r_init == 0)
     run_cycles(r, absentee);
   stub.shutdown();
@@ -462,21 +601,25 @@ static bool goes_by_an_answer(const struct run *r, int i) {
   return is_an_answer() >= (i == 0 ? FOR_THE_FIRST_CYCLE : FOR_A_CYCLE);
 }
 
-/* The plugin cannot put up with want of memory at the start. */
-static bool is_of_memory(void) {
-  static const char *const calls[] = {"malloc", "calloc",    "realloc",
-                                      "strdup", "newlocale", "regcomp"};
-
-  for (size_t i = 0; i < LENGTH(calls); i++)
+static bool is_made(const char *const *calls, size_t n) {
+  for (size_t i = 0; i < n; i++)
     if (strncmp(faults_made(), calls[i], strlen(calls[i])) == 0)
       return true;
   return false;
 }
 
+/* The plugin cannot put up with want of memory at the start. */
+static bool is_of_memory(void) {
+  static const char *const calls[] = {"malloc", "calloc",    "realloc",
+                                      "strdup", "newlocale", "regcomp"};
+
+  return is_made(calls, LENGTH(calls));
+}
+
 static void check_start(const struct run *r) {
   bool has_failed = r->r_configure != 0 || r->r_init != 0;
 
-  if (r->fault_phase <= 1 && is_of_memory() && !has_failed)
+  if (snapshots == NONE && r->fault_phase <= 1 && is_of_memory() && !has_failed)
     faults_complain("start: goes on without the memory");
 
   if (r->n_logs != has_failed)
@@ -509,6 +652,98 @@ static void check_cycle(const struct run *r, int i) {
                   c->n_logs ? stub.logs[0] : "");
 }
 
+/* --- with snapshots --- */
+
+/* A run without them, and the calls that fail: of the cycle, or of the writer.
+ */
+static struct run bare;
+static unsigned lane;
+
+/* A value of a group, but for the clock of this host. */
+static bool is_of_a_group(const char *identifier) {
+  return strncmp(identifier, "smaps-", strlen("smaps-")) == 0 &&
+         !strstr(identifier, "/uptime");
+}
+
+static bool is_equal(const struct stub_value *a, const struct stub_value *b) {
+  for (size_t i = 0; i < a->n; i++)
+    if (a->values[i] != b->values[i] &&
+        !(isnan(a->values[i]) && isnan(b->values[i])))
+      return false;
+  return a->n == b->n;
+}
+
+static bool has_same_values(const struct cycle *c,
+                            const struct cycle *expected) {
+  for (size_t i = 0; i < expected->n_values; i++) {
+    const struct stub_value *e = &expected->values[i];
+    const struct stub_value *found = find_near(c, i, e->identifier);
+
+    if (is_of_a_group(e->identifier) && (!found || !is_equal(found, e)))
+      return false;
+  }
+  return true;
+}
+
+/* Files of a process that could not be read are missing in a capture without a
+ * word, as with one that the kernel refuses; and what has no path behind it in
+ * the notification is in the directory all the same. */
+static bool may_be_silent(void) {
+  static const char *const calls[] = {
+      "openat", "open",   "read",    "close",  "fstat",
+      "malloc", "calloc", "realloc", "strdup", "reallocarray"};
+
+  return is_made(calls, LENGTH(calls));
+}
+
+/* A file that was there and is gone: that is an answer. */
+static unsigned allowed_files(void) {
+  bool is_gone =
+      faults_error() == ENOENT && (strncmp(faults_made(), "fstatat", 7) == 0 ||
+                                   strncmp(faults_made(), "unlinkat", 8) == 0);
+
+  return MAX_FILES + is_gone;
+}
+
+static void check_documents(const struct run *r, int i) {
+  const struct cycle *c = &r->cycles[i];
+  bool is_whole = c->has_state && c->has_capture;
+  bool is_lost = !c->has_state || c->files < whole.cycles[i].files;
+
+  if (c->r != 0 || (!has_same_values(c, &whole.cycles[i]) &&
+                    is_an_answer() != UNTIL_AN_EXEC))
+    faults_complain("cycle %d: values are not the same", i);
+  if (c->n_logs > 1 || (c->n_logs && r->fault_phase != 2 + i))
+    faults_complain("cycle %d: %zu complaints: %s", i, c->n_logs, stub.logs[0]);
+  if (c->files > (r->fault_phase == 2 + i ? allowed_files() : MAX_FILES))
+    faults_complain("cycle %d: %u files", i, c->files);
+  if (r->fault_phase != 2 + i && !is_whole)
+    faults_complain("cycle %d: state %d, capture %d", i, c->has_state,
+                    c->has_capture);
+  if (r->fault_phase != 2 + i || is_whole || c->n_logs == 1)
+    return;
+  if (is_lost || lane == 1 || !may_be_silent())
+    faults_complain("cycle %d: state %d, capture %d, and not a word", i,
+                    c->has_state, c->has_capture);
+}
+
+/* A cycle reads the processes, makes snapshots, and submits its values. Only
+ * the calls in the middle belong to snapshots, in the first lane: a cycle in
+ * which none is due makes the others. */
+static bool is_for_snapshots(unsigned at) {
+  for (int i = 0; lane == 0 && i < CYCLES; i++) {
+    unsigned begin = whole.ends[1 + i], end = whole.ends[2 + i];
+    unsigned submits = (unsigned)whole.cycles[i].n_values;
+    unsigned reads = bare.ends[2 + i] - bare.ends[1 + i] - submits;
+
+    if (at > begin && at <= end)
+      return at > begin + reads && at <= end - submits;
+  }
+  return true; /* of the start */
+}
+
+/* --- the tests --- */
+
 static void try(unsigned at, unsigned way) {
   static struct run r;
 
@@ -517,7 +752,10 @@ static void try(unsigned at, unsigned way) {
     return;
   check_start(&r);
   for (int i = 0; r.r_init == 0 && i <= CYCLES; i++)
-    check_cycle(&r, i);
+    if (snapshots == DUE)
+      check_documents(&r, i);
+    else
+      check_cycle(&r, i);
 }
 
 static void sweep(unsigned from, unsigned to) {
@@ -525,7 +763,20 @@ static void sweep(unsigned from, unsigned to) {
   faults_sweep(from, to, NULL, try);
 }
 
-/* --- the tests --- */
+/* Sweeps the calls of the lane that are made before the last cycle. */
+static void sweep_snapshots(unsigned which) {
+  unsigned n;
+
+  lane = which;
+  faults_watch(lane);
+  snapshots = IDLE;
+  run(&bare, 0, 0, NULL);
+  snapshots = DUE;
+  run(&whole, 0, 0, NULL);
+  n = whole.ends[1 + CYCLES];
+  assert_in_range(faults_sweep(0, n, is_for_snapshots, try), 80, n);
+  snapshots = NONE;
+}
 
 TEST(without_a_fault_all_is_known) {
   static const char *const calls[] = {
@@ -561,3 +812,28 @@ TEST(any_fault_while_it_is_configured) { sweep(0, whole.ends[0]); }
 TEST(any_fault_while_it_starts) { sweep(whole.ends[0], whole.ends[1]); }
 
 TEST(any_fault_in_a_cycle) { sweep(whole.ends[1], whole.ends[1 + CYCLES]); }
+
+TEST(without_a_fault_all_is_written) {
+  static const char *const calls[] = {
+      "realloc",  "scandirat", "write",
+      "fsync",    "fchmod",    "mkdir",
+      "renameat", "unlinkat",  "plugin_register_notification"};
+  static struct run r;
+
+  snapshots = DUE;
+  run(&r, 0, 0, NULL);
+  snapshots = NONE;
+  for (size_t i = 0; i < LENGTH(calls); i++)
+    if (faults_calls_of(calls[i]) == 0)
+      fail_msg("%s is never called", calls[i]);
+  assert_int_equal(r.r_init, 0);
+  for (int i = 0; i <= CYCLES; i++) {
+    assert_int_equal(r.cycles[i].n_logs, 0);
+    assert_true(r.cycles[i].has_state && r.cycles[i].has_capture);
+    assert_int_equal(r.cycles[i].files, i == 0 ? 1 : MAX_FILES);
+  }
+}
+
+TEST(any_fault_while_snapshots_are_made) { sweep_snapshots(0); }
+
+TEST(any_fault_while_snapshots_are_written) { sweep_snapshots(1); }
