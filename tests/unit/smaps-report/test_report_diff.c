@@ -146,17 +146,6 @@ TEST(groups_are_compared_by_name) {
         "x - ->- stayed\n");
 }
 
-TEST(processes_are_the_same_by_pid_and_start) {
-  struct pair p =
-      compare(PARTS(.processes = "1 5 a g 10, 2 5 b g 10"),
-              PARTS(.processes = "2 6 c g 90, 1 5 exec h 30"), NULL);
-
-  check(&p, &p.diff.processes,
-        "c +90 0>90 new\n"
-        "exec +20 10>30 stayed\n"
-        "b -10 10>0 gone\n");
-}
-
 TEST(a_restarted_service_is_paired_in_order_of_start) {
   struct pair p =
       compare(PARTS(.processes = "11 7 w g 40, 10 5 w g 100, "
@@ -229,19 +218,6 @@ TEST(mappings_are_compared_by_name) {
         "new +4 0>4 new\n"
         "a +1 9>10 stayed\n"
         "gone - 3>- unlisted\n");
-}
-
-/* In a capture, of a process that is too large to be read. */
-TEST(mappings_without_amounts_have_changed_by_an_unknown_amount) {
-  struct pair p = compare(
-      PARTS(.capture = "g", .mappings = "a pss 5, b pss 9"),
-      PARTS(.capture = "g", .mappings = "a size 900, b pss 10, new size 700"),
-      NULL);
-
-  check(&p, &p.diff.mappings,
-        "b +1 9>10 stayed\n"
-        "a - 5>- stayed\n"
-        "new - 0>- new\n");
 }
 
 /* ---- folded ---- */

@@ -290,24 +290,15 @@ TEST(unknown_keys_are_skipped_with_all_they_hold) {
   document_done(&d);
 }
 
-TEST(keys_may_come_in_any_order) {
-  struct document d =
-      load_valid("{'processes':[{'rule':0,'pid':1,'usage':{'data':1,'pss':2}}]"
-                 ",'rules':['x'],'version':2,'format':'smaps-snapshot'}");
-
-  assert_int_equal(amounts_get(&d.processes[0].amounts, AMOUNT_DATA), 1);
-  assert_int_equal(amounts_get(&d.processes[0].amounts, AMOUNT_PSS), 2);
-  document_done(&d);
-}
-
 /* A key of one object is no key of another; nor is what follows it there. */
 TEST(each_object_may_have_its_own_order) {
   struct document d = load_valid(
-      WITH("'processes':[{'pid':1,'usage':{'pss':1,'uss':2},'uid':3,"
-           "'mappings':[{'name':'a','pss':4,'vmas':5},"
-           "{'vmas':6,'name':'b','uss':7}]},"
-           "{'uid':8,'pid':9,'usage':{'name':11,'pid':12,'uss':13}},"
-           "{'pid':14,'pss':15,'pss':15,'usage':{'pss':16,'swap':17}}]"));
+      "{'processes':[{'rule':0,'pid':1,'usage':{'pss':1,'uss':2},'uid':3,"
+      "'mappings':[{'name':'a','pss':4,'vmas':5},"
+      "{'vmas':6,'name':'b','uss':7}]},"
+      "{'uid':8,'pid':9,'usage':{'name':11,'pid':12,'uss':13}},"
+      "{'pid':14,'pss':15,'pss':15,'usage':{'pss':16,'swap':17}}],"
+      "'rules':['x'],'version':2,'format':'smaps-snapshot'}");
   const struct process *p = d.processes;
 
   assert_int_equal(amounts_get(&p[0].amounts, AMOUNT_USS), 2);
@@ -324,25 +315,6 @@ TEST(each_object_may_have_its_own_order) {
   assert_int_equal(p[2].pid, 14);
   assert_int_equal(amounts_get(&p[2].amounts, AMOUNT_PSS), 16);
   assert_int_equal(amounts_get(&p[2].amounts, AMOUNT_SWAP), 17);
-  document_done(&d);
-}
-
-TEST(each_process_has_its_own_groups) {
-  struct document d =
-      load_valid(WITH("'processes':[{'pid':1,'groups':['a','b']},"
-                      "{'pid':2,'groups':['a','b']},{'pid':3,'groups':['b']},"
-                      "{'pid':4,'groups':['a']},{'pid':5,'groups':[]},"
-                      "{'pid':6,'groups':[]},{'pid':7}]"));
-  const struct process *p = d.processes;
-  static const char *const firsts[] = {"a", "a", "b", "a"};
-  static const size_t numbers[] = {2, 2, 1, 1, 0, 0, 0};
-
-  for (size_t i = 0; i < LENGTH(numbers); i++) {
-    assert_int_equal(p[i].n_groups, numbers[i]);
-    if (numbers[i] > 0)
-      assert_string_equal(p[i].groups[0], firsts[i]);
-  }
-  assert_string_equal(p[1].groups[1], "b");
   document_done(&d);
 }
 

@@ -139,18 +139,6 @@ TEST(amounts_have_the_unit_asked_for) {
     }
 }
 
-TEST(a_share_of_an_unknown_total_is_unknown) {
-  static const uint64_t totals[] = {UNKNOWN, 0};
-
-  for (size_t i = 0; i < LENGTH(totals); i++) {
-    struct style s = {.unit = UNIT_PERCENT, .mem_total = totals[i]};
-    struct text t = {0};
-
-    text_add_bytes(&t, 5, &s);
-    check_text(&t, "-", 1);
-  }
-}
-
 TEST(times_have_a_unit) {
   static const struct {
     double seconds;
