@@ -311,11 +311,11 @@ class Check(LiveTest):
         )
         lines = self.mistakes(config)
         expected = (
-            (first, r"MaxAge 0: expected a number of seconds from 1 to 86400"),
+            (first, r"MaxAge 0: expected a number of seconds, .* from 1 to 86400"),
             (first, r'StateFile "x": expected an absolute path'),
             (first, r'<Group "us">: Com "x": expected .*did you mean Comm\?'),
             (first, r'<Group "us">: CommMatch "\(": expected .*'),
-            (second, r'<Capture>: MaxFiles "many": expected a number, .*'),
+            (second, r'<Capture>: MaxFiles "many": expected a whole number, .*'),
         )
         self.assertEqual(len(lines), len(expected), lines)
         for line, (path, words) in zip(lines, expected):
@@ -725,7 +725,8 @@ class SameAsTheDaemon(LiveTest):
     def daemon(self, text):
         status, said = harness.check_config(text)
         self.assertNotEqual(status, 0, said)
-        options = re.findall("smaps plugin: (.*: expected .*)", said)
+        # The log is standard error, which has each mistake besides.
+        options = re.findall("smaps plugin: (.*: expected .*)", said)[::2]
         parse = re.findall(r"(?s)near `(.*?)': (.*?)\n", said)
         return options, parse
 

@@ -130,17 +130,6 @@ static void assert_change(double change, const char *expected) {
   assert_string_equal(text, expected);
 }
 
-WATCH_TEST(growth_is_that_since_the_start_and_since_the_last_refresh) {
-  take_groups("10", "1");
-  assert_change(w.rows[0].start, "+0");
-  assert_change(w.rows[0].last, "unknown");
-  take_groups("30", "1");
-  take_groups("25", "1");
-  assert_change(w.rows[0].start, "+15");
-  assert_change(w.rows[0].last, "-5");
-  assert_change(w.rows[1].start, "+0");
-}
-
 /* A start that was not known is the first that is. */
 WATCH_TEST(growth_begins_with_the_first_pss_that_is_known) {
   take_groups("null", "1");
@@ -150,26 +139,6 @@ WATCH_TEST(growth_begins_with_the_first_pss_that_is_known) {
   assert_change(w.rows[0].last, "unknown");
   take_groups("9", "1");
   assert_change(w.rows[0].start, "+2");
-}
-
-WATCH_TEST(what_is_gone_and_comes_back_begins_again) {
-  take_groups("10", "20");
-  take("'groups':[" GROUP("b", "20", "1") "]");
-  assert_int_equal(w.levels[LEVEL_GROUPS].n, 1);
-  take_groups("90", "20");
-  assert_shown("A b");
-  assert_change(w.rows[0].start, "+0");
-}
-
-/* A pid that is used again is another process. */
-WATCH_TEST(growth_of_a_process_is_its_own) {
-  take("'groups':[{'name':'g'}],'processes':[{'pid':5,'starttime':1,"
-       "'comm':'x','groups':['g'],'usage':{'pss':10}}]");
-  assert_true(watch_enter(&w));
-  take("'groups':[{'name':'g'}],'processes':[{'pid':5,'starttime':2,"
-       "'comm':'y','groups':['g'],'usage':{'pss':50}}]");
-  assert_shown("Y");
-  assert_change(w.rows[0].start, "+0");
 }
 
 /* --- levels --------------------------------------------------------------- */
@@ -267,17 +236,6 @@ WATCH_TEST(why_there_are_no_mappings_is_kept_until_there_are) {
   assert_shown("");
   take_mappings("30");
   assert_null(w.trouble);
-}
-
-/* The screen stays with the group, which may be gone. */
-WATCH_TEST(a_group_that_is_gone_has_no_processes) {
-  take(members);
-  watch_enter(&w);
-  take("'groups':[" GROUP("h", "5", "1") "],'processes':[]");
-  assert_shown("");
-  assert_false(watch_enter(&w));
-  assert_true(watch_leave(&w));
-  assert_shown("H");
 }
 
 /* --- the selection -------------------------------------------------------- */
