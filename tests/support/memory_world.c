@@ -52,44 +52,29 @@ static void take_new(struct memory_world *w, unsigned slot) {
       .mappers = bit(slot), .kind = KIND_ANON, .is_dirty = true};
 }
 
-/* Calls visit for up to n pages of a range of which `wants` is true. */
-struct walk {
-  struct memory_world *w;
-  unsigned slot;
-  uint32_t first, pages;
-  uint16_t at;
-  bool (*wants)(const struct memory_page *page, uint16_t who);
-  void (*visit)(struct memory_world *w, struct memory_page *page,
-                unsigned slot);
-};
+typedef bool (*wants_page)(const struct memory_page *page, uint16_t who);
+typedef void (*visit_page)(struct memory_world *w, struct memory_page *page,
+                           unsigned slot);
 
-static uint32_t walk(const struct walk *k, uint32_t n) {
-  uint32_t from = (uint32_t)((uint64_t)k->at * k->pages >> 16), done = 0;
+/* Calls visit for up to n pages of an object, or of the world, which the slot's
+ * process wants. Returns how many there were. */
+static uint32_t walk(struct memory_world *w, const struct memory_object *object,
+                     unsigned slot, uint32_t n, uint16_t at, wants_page wants,
+                     visit_page visit) {
+  const struct memory_object range =
+      object ? *object : (struct memory_object){.pages = w->n_pages};
+  uint32_t from = (uint32_t)((uint64_t)at * range.pages >> 16), done = 0;
 
-  for (uint32_t i = 0; i < k->pages && done < n; i++) {
-    uint32_t offset = from + i < k->pages ? from + i : from + i - k->pages;
-    struct memory_page *page = &k->w->pages[k->first + offset];
+  for (uint32_t i = 0; i < range.pages && done < n; i++) {
+    struct memory_page *page =
+        &w->pages[range.first + (from + i) % range.pages];
 
-    if (!k->wants(page, bit(k->slot)))
+    if (!wants(page, bit(slot)))
       continue;
-    k->visit(k->w, page, k->slot);
+    visit(w, page, slot);
     done++;
   }
   return done;
-}
-
-static struct walk over_all(struct memory_world *w, unsigned slot,
-                            uint16_t at) {
-  return (struct walk){.w = w, .slot = slot, .pages = w->n_pages, .at = at};
-}
-
-static struct walk over_object(struct memory_world *w, unsigned slot,
-                               unsigned object, uint16_t at) {
-  return (struct walk){.w = w,
-                       .slot = slot,
-                       .first = w->objects[object].first,
-                       .pages = w->objects[object].pages,
-                       .at = at};
 }
 
 static bool has_anon(const struct memory_page *page, uint16_t who) {
@@ -227,11 +212,7 @@ void memory_grow(struct memory_world *w, unsigned slot, uint32_t pages) {
 
 void memory_shrink(struct memory_world *w, unsigned slot, uint32_t pages,
                    uint16_t at) {
-  struct walk k = over_all(w, slot, at);
-
-  k.wants = has_anon;
-  k.visit = visit_leave;
-  walk(&k, pages);
+  walk(w, NULL, slot, pages, at, has_anon, visit_leave);
 }
 
 static void copy(struct memory_world *w, struct memory_page *page,
@@ -259,11 +240,7 @@ static void visit_write(struct memory_world *w, struct memory_page *page,
 
 void memory_write(struct memory_world *w, unsigned slot, uint32_t pages,
                   uint16_t at) {
-  struct walk k = over_all(w, slot, at);
-
-  k.wants = has_resident_anon;
-  k.visit = visit_write;
-  walk(&k, pages);
+  walk(w, NULL, slot, pages, at, has_resident_anon, visit_write);
 }
 
 static void visit_map(struct memory_world *w, struct memory_page *page,
@@ -274,25 +251,18 @@ static void visit_map(struct memory_world *w, struct memory_page *page,
 
 void memory_map(struct memory_world *w, unsigned slot, unsigned object,
                 uint32_t pages, uint16_t at, bool is_around) {
-  struct walk k = over_object(w, slot, object, at);
   uint32_t n;
 
   if (!is_alive(w, slot))
     return;
-  k.wants = maps_not;
-  k.visit = visit_map;
-  n = walk(&k, pages);
+  n = walk(w, &w->objects[object], slot, pages, at, maps_not, visit_map);
   w->processes[slot].minor_faults +=
       is_around ? (n + AROUND_PAGES - 1) / AROUND_PAGES : n;
 }
 
 void memory_unmap(struct memory_world *w, unsigned slot, unsigned object,
                   uint32_t pages, uint16_t at) {
-  struct walk k = over_object(w, slot, object, at);
-
-  k.wants = maps;
-  k.visit = visit_leave;
-  walk(&k, pages);
+  walk(w, &w->objects[object], slot, pages, at, maps, visit_leave);
 }
 
 /* --- swap --- */
@@ -307,11 +277,7 @@ static void visit_swap_out(struct memory_world *w, struct memory_page *page,
 
 void memory_swap_out(struct memory_world *w, unsigned slot, uint32_t pages,
                      uint16_t at) {
-  struct walk k = over_all(w, slot, at);
-
-  k.wants = has_resident_anon;
-  k.visit = visit_swap_out;
-  walk(&k, pages);
+  walk(w, NULL, slot, pages, at, has_resident_anon, visit_swap_out);
 }
 
 /* Where another has it back already it is in the swap cache, and the fault is a
@@ -348,11 +314,8 @@ static void visit_swap_in_written(struct memory_world *w,
 
 void memory_swap_in(struct memory_world *w, unsigned slot, uint32_t pages,
                     uint16_t at, bool is_write) {
-  struct walk k = over_all(w, slot, at);
-
-  k.wants = has_swapped;
-  k.visit = is_write ? visit_swap_in_written : visit_swap_in;
-  walk(&k, pages);
+  walk(w, NULL, slot, pages, at, has_swapped,
+       is_write ? visit_swap_in_written : visit_swap_in);
 }
 
 void memory_swap_off(struct memory_world *w) {

@@ -26,7 +26,6 @@
 
 #include "draw.h"
 #include "fake_pages.h"
-#include "parsed.h"
 #include "stage.h"
 
 enum { OBJECT_FILE, OBJECT_LIBRARY, OBJECT_BUFFERS, OBJECT_SMALL };
@@ -573,48 +572,6 @@ LOAD_TEST(a_garbage_collector_moves_memory, .live = live_collector, .far = 0.02,
 
 LOAD_TEST(memory_grows_and_shrinks, .live = live_change, .is_alone = true,
           .far = 0.02, .far_most = 0.01, .width_most = 0.02)
-
-/* The largest number of pages that a process was sampled by, as the state file
- * tells. */
-static uint64_t most_pages_sampled(const struct stage *s) {
-  uint64_t most = 0;
-  char path[128];
-  parsed d;
-
-  snprintf(path, sizeof(path), "%s/state", s->world.tree.root);
-  d = parsed_file(path);
-  for (size_t i = 0; i < parsed_count(d, "processes"); i++) {
-    snprintf(path, sizeof(path), "processes.%zu.pages_sampled", i);
-    if (parsed_get(d, path) && parsed_integer(d, path) > most)
-      most = parsed_integer(d, path);
-  }
-  parsed_free(d);
-  return most;
-}
-
-/* Slots 1 to 7 shrink, later. */
-static void live_shrinking(struct stage *s) {
-  live_outsiders(s);
-  for (unsigned slot = 0; slot < 8; slot++) {
-    if (s->cycle == 0)
-      start(s, slot, 3000);
-    if (s->cycle == 10 && slot > 0)
-      memory_shrink(&s->memory, slot, 2000, 0);
-    memory_map(&s->memory, slot, OBJECT_FILE, 5, anywhere(), true);
-    memory_unmap(&s->memory, slot, OBJECT_FILE, 4, anywhere());
-  }
-}
-
-/* 1000 pages in all, of eight giants and then of one, which has 500. */
-TEST(former_giants_leave_their_pages_to_others) {
-  struct stage *s = begin(&(const struct load){.live = live_shrinking});
-
-  world_keep_state(&s->world);
-  for (; s->cycle < 200; s->cycle++)
-    act(s);
-  assert_in_range(most_pages_sampled(s), 450, 550);
-  world_remove(&s->world);
-}
 
 /* Eight that are sampled, and nothing to read. */
 static void live_unread(struct stage *s) {
