@@ -260,8 +260,31 @@ static void sum_guesses(struct aggregate *a, const struct process_table *t) {
       add_guess(a, t->processes[i], source_of(t->processes[i]));
 }
 
+/* What the guesses can be wrong by together: they are no less than nothing, and
+ * no more than the host has beside what was measured. */
+static double most_of_guesses(const struct aggregate *a) {
+  double measured =
+      (double)a->host.pss - (double)doubt_of_sum(&a->host.pss_doubt);
+
+  return a->host_bytes > 0 ? fmax(a->host_bytes - fmax(measured, 0), 0)
+                           : (double)INFINITY;
+}
+
+static void limit_guesses(struct group *g, double most) {
+  const struct usage *measured = &g->track->measured;
+  struct doubt_sum *part = &g->pss_causes[CAUSE_GUESS];
+
+  g->usage.pss_doubt.common =
+      fmin(g->usage.pss_doubt.common, measured->pss_doubt.common + most);
+  g->usage.uss_doubt.common =
+      fmin(g->usage.uss_doubt.common, measured->uss_doubt.common + most);
+  part->common = fmin(part->common, most);
+}
+
 void aggregate_all(struct aggregate *a, const struct process_table *t,
                    const struct group_table *groups) {
+  double most;
+
   sum_measured(a, t);
   for (size_t i = 0; i < groups->n; i++) {
     struct group *g = groups->groups[i];
@@ -269,11 +292,13 @@ void aggregate_all(struct aggregate *a, const struct process_table *t,
     g->usage.was_read = g->track->was_read;
     g->track->measured = g->usage;
   }
+  most = most_of_guesses(a);
   sum_guesses(a, t);
   for (size_t i = 0; i < groups->n; i++) {
     const struct usage *u = &groups->groups[i]->usage;
     struct group_track *track = groups->groups[i]->track;
 
+    limit_guesses(groups->groups[i], most);
     track->tolerated_bytes = amount_from((double)u->rollup.bytes[ROLLUP_PSS] *
                                          GROUP_ERROR_TOLERATED);
     track->was_read |= usage_has_reading(u);

@@ -327,8 +327,12 @@ AGGREGATE_TEST(guesses_are_limited_by_what_the_host_has_left) {
   aggregate_estimate(&f->a, &f->p, &est);
   assert_int_equal(est.rollup.bytes[ROLLUP_PSS], 5 * MIB / 2);
   assert_in_range(rollup_uss(&est.rollup), 1, 5 * MIB / 2);
-  /* It may have all that is resident. */
+  /* It may have all that is resident, but both together no more than is left.
+   */
   assert_true(doubt_bytes(est.error.pss) == 5.5 * (double)MIB);
+  assert_int_equal(usage_pss_error(&f->both.usage), 5 * MIB);
+  assert_int_equal(usage_uss_error(&f->both.usage), 5 * MIB);
+  assert_true(part_of_group(&f->both, CAUSE_GUESS) == 5 * (double)MIB);
   f->a.host_bytes = MIB;
   f->both.usage = (struct usage){.processes = 0};
   f->a.host.pss = 0;
