@@ -4,8 +4,6 @@
 
 /* More than can be forked between the listing and a reading. */
 #define SHARERS_MOST 64
-/* Sharing has to grow by 1 / NEWS_PART to count as new. */
-#define NEWS_PART 4
 
 static uint64_t distance(uint64_t a, uint64_t b) {
   return a > b ? a - b : b - a;
@@ -99,7 +97,8 @@ double baseline_private_swap_part(const struct baseline *b) {
 
 /* --- strangers --- */
 
-uint64_t strangers_bytes(const struct rollup *r) {
+/* Without pages that KSM has merged: any process may share these. */
+static uint64_t shared_bytes(const struct rollup *r) {
   return minus(rollup_cow_bytes(r), r->bytes[ROLLUP_KSM]);
 }
 
@@ -126,16 +125,11 @@ static double sharers_seen(const struct rollup *r) {
 uint32_t strangers_seen(const struct rollup *found, uint32_t relatives) {
   double more = sharers_seen(found) - (double)relatives;
 
-  if (strangers_bytes(found) < ROLLUP_COW_LEAST_BYTES)
+  if (shared_bytes(found) < ROLLUP_COW_LEAST_BYTES)
     return 0;
   if (more >= 0.5)
     return (uint32_t)(more + 0.5);
   return relatives == 1;
-}
-
-bool strangers_have_come(uint64_t bytes_before, uint64_t bytes) {
-  return bytes >=
-         bytes_before + bytes_before / NEWS_PART + ROLLUP_COW_LEAST_BYTES;
 }
 
 double strangers_part(const struct rollup *found, uint32_t relatives,
@@ -145,7 +139,7 @@ double strangers_part(const struct rollup *found, uint32_t relatives,
   if (strangers == 0)
     return 0;
   /* The shared memory less the part that each of n + more processes pays. */
-  lacking = (double)strangers_bytes(found) * more / (n * (n + more - 1));
+  lacking = (double)shared_bytes(found) * more / (n * (n + more - 1));
   /* The cost of merged pages is scaled, too. */
   scaled = (double)shared_cost(found) * more / n;
   return lacking > scaled ? lacking : scaled;

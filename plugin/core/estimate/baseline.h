@@ -69,13 +69,6 @@ enum strangers {
  * including the process. */
 uint32_t strangers_seen(const struct rollup *found, uint32_t relatives);
 
-/* The memory shared by copy on write, less the process's part of it. Without
- * pages that KSM has merged: any process may share these. */
-uint64_t strangers_bytes(const struct rollup *found);
-
-/* True if clearly more is shared than at the last reading. */
-bool strangers_have_come(uint64_t bytes_before, uint64_t bytes);
-
 /* How much Pss is too low if so many strangers are unlisted children, whose
  * part no listed process pays; or too high, if they are counted but do not
  * exist. */

@@ -357,17 +357,9 @@ static uint32_t missed_pages(const struct cycle *cycle, const struct track *t,
                               : between(missed, 0, moved));
 }
 
-/* Whether the strangers of the last reading, which share so much now, may have
- * made place for others. Where children come and go, others do unseen. */
-static bool are_others(const struct track *t, uint64_t bytes) {
-  const struct rollup *before = &t->baseline.rollup;
-
-  return strangers_have_come(strangers_bytes(before), bytes) ||
-         (t->strangers == STRANGERS_NEW &&
-          t->family_changes != family_changes(t));
-}
-
-/* The strangers that a reading shows, before it is taken in. */
+/* The strangers that a reading shows, before it is taken in. Those of the last
+ * one may have made place for others: where children come and go, others do
+ * unseen. */
 static enum strangers strangers_in(const struct cycle *cycle,
                                    const struct track *t,
                                    const struct rollup *found) {
@@ -377,10 +369,11 @@ static enum strangers strangers_in(const struct cycle *cycle,
   if (!rollup_has(found, ROLLUP_KSM) &&
       t->baseline.at_ns < cycle->ksm_merged_ns)
     return STRANGERS_LASTING;
-  if (!track_has_baseline(t) || t->strangers == STRANGERS_NONE ||
-      are_others(t, strangers_bytes(found)))
-    return STRANGERS_NEW;
-  return STRANGERS_LASTING;
+  return !track_has_baseline(t) || t->strangers == STRANGERS_NONE ||
+                 (t->strangers == STRANGERS_NEW &&
+                  t->family_changes != family_changes(t))
+             ? STRANGERS_NEW
+             : STRANGERS_LASTING;
 }
 
 /* Children that came after the processes were listed are counted as ones that

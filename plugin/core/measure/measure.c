@@ -537,24 +537,17 @@ static void finish_job(void *ctx, struct read_job *job) {
   take_result(m, p, job);
 }
 
-/* The most mappings that the process can have: each has at least one page. */
-static uint64_t possible_mappings(const struct measurer *m,
-                                  const struct process *p) {
-  uint64_t pages = p->statm.size_pages;
-
-  return pages < m->cycle.mappings_most ? pages : m->cycle.mappings_most;
-}
-
 static struct read_job rollup_job(const struct measurer *m, struct process *p) {
   struct policy policy = member_policy(p);
   bool is_followed = policy.refresh == REFRESH_ADAPTIVE;
+  /* Each mapping has at least one page. */
+  uint64_t possible = min(p->statm.size_pages, m->cycle.mappings_most);
 
-  return (struct read_job){
-      .process = p,
-      .kind = READ_ROLLUP,
-      .is_baseline = is_followed,
-      .mappings_most = read_cost_mappings_most(&p->member->cost, &policy,
-                                               possible_mappings(m, p))};
+  return (struct read_job){.process = p,
+                           .kind = READ_ROLLUP,
+                           .is_baseline = is_followed,
+                           .mappings_most = read_cost_mappings_most(
+                               &p->member->cost, &policy, possible)};
 }
 
 /* The budget is checked after so many readings, because readings, above all the
