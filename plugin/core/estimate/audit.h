@@ -4,7 +4,7 @@
  * caused it. Of each cause one number is kept: the mean square of late of the
  * error, by the square of the exposure to that cause. An error is divided
  * between the causes as they were expected to make it. Each set of processes
- * that share has one audit (sharing.h).
+ * that share has one audit (track.h).
  *
  * Errors are published several times as large as the root of their mean square:
  * whatever their sizes are, not more than one of k * k is above k times that

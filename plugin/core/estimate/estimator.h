@@ -9,7 +9,7 @@
  *
  * and estimator_forget when the process has become another. All that depends on
  * other processes does so through two kinds of sets: the fork family, and the
- * set that shares files and shmem (sharing.h).
+ * set that shares files and shmem (track.h).
  *
  * Corrections are rollups, or samples of the pages of a process that is too
  * large for one (estimator_sample).

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "proc/duration.h"
-#include "schedule/read_budget.h"
+#include "schedule/schedule.h"
 
 #define SPAN_NS (60 * NS_PER_S)
 #define START_NS (1000 * NS_PER_S)
