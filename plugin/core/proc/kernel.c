@@ -66,25 +66,20 @@ void kernel_read_ksm(struct ksm *ret) {
 /*
  * mm_stat of a zram device (Documentation/admin-guide/blockdev/zram.rst): its
  * third number is the memory of the pool, in bytes. Devices that are not in use
- * have zeros. One that was removed (hot_remove) leaves a gap before the others.
+ * have zeros.
  */
 #define ZRAM_USED 2
-#define ZRAM_GAP 4
 
 uint64_t kernel_zram_bytes(void) {
   uint64_t sum = 0, used;
   char path[48];
 
-  for (int i = 0, missing = 0; missing < ZRAM_GAP; i++) {
+  for (int i = 0;; i++) {
     snprintf(path, sizeof(path), "/sys/block/zram%d/mm_stat", i);
-    if (read_nth(path, ZRAM_USED, &used)) {
-      sum += used;
-      missing = 0;
-    } else {
-      missing++;
-    }
+    if (!read_nth(path, ZRAM_USED, &used))
+      return sum;
+    sum += used;
   }
-  return sum;
 }
 
 /* From 64 KiB (arm64) to 16 GiB (powerpc). */
