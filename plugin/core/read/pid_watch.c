@@ -29,18 +29,14 @@ int pid_watch_init(struct pid_watch *w, const struct settings *settings,
   if (w->n == 0)
     return 0;
   w->files = calloc(w->n, sizeof(*w->files));
-  w->jobs = calloc(w->n, sizeof(*w->jobs));
-  if (!w->files || !w->jobs) {
-    pid_watch_done(w);
+  if (!w->files)
     return -ENOMEM;
-  }
   find_files(settings, w->files);
   return 0;
 }
 
 void pid_watch_done(struct pid_watch *w) {
   free(w->files);
-  free(w->jobs);
   *w = (struct pid_watch){0};
 }
 
@@ -112,33 +108,26 @@ static void make_due(const struct process_table *t, uint32_t pid) {
     p->is_match_due = true;
 }
 
-static size_t fill_jobs(const struct pid_watch *w) {
-  size_t n = 0;
+static void watch(const struct pid_watch *w, const struct process_table *t,
+                  struct watched_file *f) {
+  struct read_job job = {.kind = READ_PID_FILE, .path = f->selector->pattern};
+  bool is_left_alone = back_off_is_on(&f->back_off, w->reader->now_ns);
 
-  for (size_t i = 0; i < w->n; i++)
-    if (!back_off_is_on(&w->files[i].back_off, w->reader->now_ns))
-      w->jobs[n++] = (struct read_job){.kind = READ_PID_FILE,
-                                       .path = w->files[i].selector->pattern};
-  return n;
+  if (!is_left_alone)
+    reader_run(w->reader, &job, 1);
+  apply_result(w, t, f, is_left_alone ? NULL : &job);
 }
 
 void pid_watch_run(const struct pid_watch *w, const struct process_table *t) {
-  size_t n = fill_jobs(w), next_job = 0;
-
-  reader_run(w->reader, w->jobs, n);
   for (size_t i = 0; i < w->n; i++) {
-    struct watched_file *f = &w->files[i];
-    uint32_t pid_before = f->selector->pid;
-    bool was_known = f->selector->is_pid_known;
-    const struct read_job *job = NULL;
+    const struct selector *s = w->files[i].selector;
+    uint32_t pid_before = s->pid;
+    bool was_known = s->is_pid_known;
 
-    if (next_job < n && w->jobs[next_job].path == f->selector->pattern)
-      job = &w->jobs[next_job++];
-    apply_result(w, t, f, job);
-    if (f->selector->pid == pid_before &&
-        f->selector->is_pid_known == was_known)
+    watch(w, t, &w->files[i]);
+    if (s->pid == pid_before && s->is_pid_known == was_known)
       continue;
     make_due(t, pid_before);
-    make_due(t, f->selector->pid);
+    make_due(t, s->pid);
   }
 }

@@ -26,7 +26,6 @@ struct pid_watch {
   struct reader *reader;
   struct watched_file *files;
   size_t n;
-  struct read_job *jobs; /* room for all */
 };
 
 /* -ENOMEM. */
