@@ -9,7 +9,7 @@
 #include "cgroup/cgroup.h"
 #include "proc/arith.h"
 #include "proc/array.h"
-#include "read/read_batch.h"
+#include "read/reader.h"
 
 /* Kills are counted by minutes; the first can have begun before the hour. */
 #define KILLS_SPAN_NS (CGROUP_KILLS_NS / 60)

@@ -30,7 +30,7 @@
 #define SMAPS_CGROUP_WATCH_H
 
 #include "match/match.h"
-#include "read/read_batch.h"
+#include "read/reader.h"
 
 #define CGROUP_SLOW_CYCLES 6
 #define CGROUP_SLOW_NS (UINT64_C(60) * 1000000000)

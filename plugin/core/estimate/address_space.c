@@ -4,7 +4,7 @@
 
 #include "diag.h"
 #include "estimate/member.h"
-#include "read/read_batch.h"
+#include "read/reader.h"
 
 /* More generations of forks than are ever alive at once. */
 #define ANCESTORS_TRIED 64

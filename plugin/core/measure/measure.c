@@ -11,7 +11,7 @@
 #include "estimate/newborn.h"
 #include "proc/arith.h"
 #include "proc/cheap_files.h"
-#include "read/read_batch.h"
+#include "read/reader.h"
 
 /* Each attempt may cost a line in an audit log (AppArmor), so a refused rollup
  * is not tried soon again, unless the process execs. */

@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define PF_KTHREAD UINT64_C(0x00200000) /* linux/sched.h, since 2.6.27 */
-
 static bool parse_comm(struct cursor *s, struct span *ret) {
   const char *close;
 
@@ -94,17 +92,4 @@ int stat_parse(const char *text, size_t len, struct stat_sample *ret) {
     return -EBADMSG;
   *ret = sample;
   return 0;
-}
-
-bool stat_is_kernel_thread(const struct stat_sample *s) {
-  return s->flags & PF_KTHREAD;
-}
-
-bool stat_is_dead(const struct stat_sample *s) {
-  return s->state == 'Z' || s->state == 'X' || s->state == 'x';
-}
-
-/* The kernel prints startcode as 1 without the permission, as 0 without mm. */
-bool stat_has_addresses(const struct stat_sample *s) {
-  return s->start_code > 1;
 }

@@ -41,13 +41,21 @@ struct stat_sample {
  */
 int stat_parse(const char *text, size_t len, struct stat_sample *ret);
 
-/* PF_KTHREAD: it never has an mm, an executable or a command line. */
-bool stat_is_kernel_thread(const struct stat_sample *s);
+/* PF_KTHREAD (linux/sched.h, since 2.6.27): it never has an mm, an executable
+ * or a command line. */
+static inline bool stat_is_kernel_thread(const struct stat_sample *s) {
+  return s->flags & 0x00200000;
+}
 
 /* State Z, X or x: the main thread has exited. Other threads may still run. */
-bool stat_is_dead(const struct stat_sample *s);
+static inline bool stat_is_dead(const struct stat_sample *s) {
+  return s->state == 'Z' || s->state == 'X' || s->state == 'x';
+}
 
-/* True if the kernel let us see the addresses above. */
-bool stat_has_addresses(const struct stat_sample *s);
+/* True if the kernel let us see the addresses above: it prints startcode as 1
+ * without the permission, as 0 without mm. */
+static inline bool stat_has_addresses(const struct stat_sample *s) {
+  return s->start_code > 1;
+}
 
 #endif

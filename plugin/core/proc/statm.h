@@ -14,6 +14,8 @@
 #ifndef SMAPS_STATM_H
 #define SMAPS_STATM_H
 
+#include <errno.h>
+
 #include <smaps/text.h>
 
 struct statm_sample {
@@ -26,11 +28,35 @@ struct statm_sample {
 
 /*
  * Returns 0 and fills *ret, or returns -EBADMSG and leaves *ret unchanged.
- * Shared above resident is malformed: resident is shared plus anonymous.
+ * Shared above resident is malformed: task_statm() prints resident as shared
+ * plus anonymous, whatever the precision of its counters.
+ *
+ * 765 418 390 5 0 123 0
+ *
+ * size, resident, shared, text, lib, data and dirty; lib and dirty are 0 since
+ * 2.6.
  */
-int statm_parse(const char *text, size_t len, struct statm_sample *ret);
+static inline int statm_parse(const char *text, size_t len,
+                              struct statm_sample *ret) {
+  struct cursor s = cursor_begin(text, len);
+  uint64_t pages[7] = {0};
+
+  for (int i = 0; i < 7; i++)
+    if (!parse_u64(&s, &pages[i]) || !parse_char(&s, i < 6 ? ' ' : '\n'))
+      return -EBADMSG;
+  if (!cursor_is_done(&s) || pages[2] > pages[1])
+    return -EBADMSG;
+  *ret = (struct statm_sample){.size_pages = pages[0],
+                               .resident_pages = pages[1],
+                               .shared_pages = pages[2],
+                               .text_pages = pages[3],
+                               .data_pages = pages[5]};
+  return 0;
+}
 
 /* True if the numbers come from an mm. */
-bool statm_has_mm(const struct statm_sample *s);
+static inline bool statm_has_mm(const struct statm_sample *s) {
+  return s->size_pages > 0;
+}
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "proc/cheap_files.h"
-#include "read/read_batch.h"
+#include "read/reader.h"
 
 /* Notes a failed read. The end of a process is not a failure. */
 static void note_failure(struct identify_ctx *in, const struct process *p,

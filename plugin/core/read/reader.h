@@ -66,4 +66,39 @@ unsigned reader_count_hung(const struct reader *r);
  */
 void reader_run(struct reader *r, struct read_job *jobs, size_t n);
 
+/* Any number of jobs: they are collected, and done when the batch is full.
+ * apply() gets each job after it is done, in the order of read_batch_add(). */
+struct read_batch {
+  struct reader *reader;
+  void (*apply)(void *ctx, struct read_job *job);
+  void *ctx;
+  size_t n;
+  struct read_job jobs[JOBS_AT_ONCE];
+};
+
+static inline void
+read_batch_init(struct read_batch *b, struct reader *reader,
+                void (*apply)(void *ctx, struct read_job *job), void *ctx) {
+  b->reader = reader;
+  b->apply = apply;
+  b->ctx = ctx;
+  b->n = 0;
+}
+
+/* Does the collected jobs: to be called after the last one. */
+static inline void read_batch_flush(struct read_batch *b) {
+  reader_run(b->reader, b->jobs, b->n);
+  for (size_t i = 0; i < b->n; i++)
+    b->apply(b->ctx, &b->jobs[i]);
+  b->n = 0;
+}
+
+/* Copies the job. If the batch is full, does all collected jobs. */
+static inline void read_batch_add(struct read_batch *b,
+                                  const struct read_job *job) {
+  b->jobs[b->n++] = *job;
+  if (b->n == JOBS_AT_ONCE)
+    read_batch_flush(b);
+}
+
 #endif
