@@ -51,22 +51,3 @@ TEST(arguments_are_joined_with_blanks) {
     free(joined);
   }
 }
-
-TEST(a_long_line_is_cut_at_every_size) {
-  static const char text[] = "/usr/bin/x\0--name\0some value\0\0\0";
-  static const char whole[] = "/usr/bin/x --name some value";
-
-  for (size_t size = 1; size < sizeof(text) + 2; size++) {
-    size_t want = size - 1 < sizeof(whole) - 1 ? size - 1 : sizeof(whole) - 1;
-    char *joined = malloc(size);
-    size_t len;
-
-    while (want > 0 && whole[want - 1] == ' ')
-      want--;
-    len = cmdline_join(text, sizeof(text) - 1, joined, size);
-    assert_int_equal(len, want);
-    assert_memory_equal(joined, whole, len);
-    assert_int_equal(joined[len], '\0');
-    free(joined);
-  }
-}

@@ -141,69 +141,9 @@ TEST_OBJECT(struct mapping_table, begin, mapping_table_done)
 
 /* --- a smaps ---------------------------------------------------------------*/
 
-static uint64_t count_vmas(const struct mapping_table *t) {
-  uint64_t vmas = 0;
-
-  for (size_t i = 0; i < t->n; i++)
-    vmas += t->mappings[i].vmas;
-  return vmas;
-}
-
-TEST(smaps_sums_to_the_rollup_of_the_same_process) {
-  static const struct {
-    const char *smaps, *rollup;
-    uint64_t vmas;
-  } cases[] = {{"smaps-6.18", "rollup-6.18", 28},
-               {"smaps-4.14", "rollup-4.14", 12}};
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct mapping_table t = {0};
-    struct rollup want, r;
-    struct span text = fixture_load(cases[i].rollup);
-
-    assert_int_equal(rollup_parse(text.text, text.len, &want), 0);
-    text = fixture_load(cases[i].smaps);
-    r = take(&t, text.text, text.len);
-    assert_int_equal(count_vmas(&t), cases[i].vmas);
-    mapping_table_done(&t);
-    for (unsigned f = 0; f < ROLLUP_FIELDS; f++) {
-      bool is_rounded = f == ROLLUP_PSS || f == ROLLUP_PSS_DIRTY ||
-                        f == ROLLUP_SWAP_PSS || f == ROLLUP_LOCKED;
-      uint64_t slack = is_rounded ? cases[i].vmas * KIB : 0;
-
-      if (f >= ROLLUP_PSS_ANON && f <= ROLLUP_PSS_SHMEM) {
-        assert_false(rollup_has(&r, f)); /* the rollup alone has these */
-        continue;
-      }
-      assert_int_equal(rollup_has(&r, f), rollup_has(&want, f));
-      if (r.bytes[f] > want.bytes[f] || want.bytes[f] - r.bytes[f] > slack)
-        fail_msg("%s: field %u is %ju bytes", cases[i].smaps, f,
-                 (uintmax_t)r.bytes[f]);
-    }
-  }
-}
-
 #define LIB_A(range) range " 00000000 fe:00 12    /lib/a b (deleted)"
 #define VSYSCALL                                                               \
   "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]"
-
-TABLE_TEST(mappings_of_the_same_name_are_merged) {
-  static const char text[] = AT(LIB_A("1000-3000 r--p"), 4)
-      AT(LIB_A("3000-4000 -wxs"), 2) AT("4000-5000 ---p 0 00:00 0 ", 1)
-          AT("5000-7000 rw-p 0 00:00 0", 3) AT(VSYSCALL, 0);
-  struct rollup sum = take(t, TEXT(text));
-  const struct mapping *m;
-
-  assert_int_equal(t->n, 4);
-  m = find(t, "/lib/a b (deleted)");
-  assert_is(m, "3 pages, Pss 6, 2 of 1, rwxps");
-  assert_int_equal(kb(m, ROLLUP_PRIVATE_DIRTY), 6);
-  assert_false(rollup_has(&m->sum, ROLLUP_SWAP));
-  assert_is(find(t, "[anon]"), "3 pages, Pss 4, 2 of 1, rwp");
-  assert_is(find(t, "[vsyscall]"), "1 pages, Pss 0, 1 of 1, xp");
-  assert_null(mapping_table_rest(t));
-  assert_int_equal(sum.bytes[ROLLUP_RSS], 10 * KIB);
-}
 
 /* Most are the beginning of those before them, and many share a slot. */
 TABLE_TEST(any_number_of_names_of_any_length_is_found_again) {
@@ -225,28 +165,6 @@ TABLE_TEST(any_number_of_names_of_any_length_is_found_again) {
     assert_int_equal(t->mappings[i].vmas, 2);
   assert_int_equal(t->mappings[4].name_len, 40000);
   assert_int_equal(t->mappings[n].name_len, 1);
-}
-
-TEST(pieces_of_any_size_come_out_alike) {
-  struct span text = fixture_load("smaps-6.18");
-  struct mapping_table whole = {0};
-  struct rollup sum = take(&whole, text.text, text.len), same;
-
-  for (size_t piece = 1; piece < text.len; piece += 1 + piece / 8) {
-    struct mapping_table t = {0};
-
-    feed(&t, text.text, text.len, piece);
-    assert_int_equal(finish(&t, &same), 0);
-    assert_memory_equal(&same, &sum, sizeof(sum));
-    assert_int_equal(t.n, whole.n);
-    for (size_t i = 0; i < t.n; i++)
-      if (t.mappings[i].name_len != whole.mappings[i].name_len ||
-          t.mappings[i].size != whole.mappings[i].size ||
-          memcmp(&t.mappings[i].sum, &whole.mappings[i].sum, sizeof(sum)) != 0)
-        fail_msg("pieces of %zu bytes come out otherwise", piece);
-    mapping_table_done(&t);
-  }
-  mapping_table_done(&whole);
 }
 
 TEST(a_text_that_is_no_smaps_is_refused) {

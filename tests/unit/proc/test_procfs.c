@@ -308,25 +308,6 @@ FIXTURE_TEST(tree_is_ours_where_self_is_us) {
   }
 }
 
-FIXTURE_TEST(without_a_descriptor_the_second_stays_where_it_was) {
-  struct procfs *second;
-  struct rlimit before, none;
-  int next = dup(STDERR_FILENO), r;
-
-  close(next);
-  assert_int_equal(procfs_new_second(&second), 0);
-  assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-  none = before;
-  none.rlim_cur = (rlim_t)next;
-  assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-  r = procfs_follow(second, f->procfs);
-  assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-  assert_int_equal(r, -EMFILE);
-  assert_int_equal(procfs_follow(second, f->procfs), 0);
-  expect_text(second, "1 2 3\n");
-  procfs_free(second);
-}
-
 /* And not every file system says in its list what is a directory. */
 FIXTURE_TEST(a_process_that_is_listed_twice_is_listed_once) {
   const struct procfs_entry *entries;

@@ -106,32 +106,6 @@ TREE_TEST(kept_file_is_read_again_and_not_opened) {
   end_keeping(&k);
 }
 
-TREE_TEST(kept_file_that_fails_is_dropped) {
-  struct procfs_file file = {0};
-  struct kept k = keep_files(tree, 2048);
-  struct span text;
-  int directory;
-
-  /* A process without memory has an empty one. */
-  expect_kept_text(k.procfs, &file, "1 2 3\n");
-  proctree_write(tree, "10/statm", "", 0);
-  assert_int_equal(procfs_read_kept(k.procfs, 10, "statm", &file, &text),
-                   PROCFS_NO_MM);
-  assert_int_equal(file.fd, 0);
-  assert_false(is_open(PROCFS_KEPT_LEAST_FD));
-
-  proctree_write(tree, "10/statm", "1 2 3\n", 6);
-  expect_kept_text(k.procfs, &file, "1 2 3\n");
-  directory = open(tree->root, O_PATH);
-  assert_int_equal(dup2(directory, file.fd), file.fd);
-  assert_int_equal(procfs_read_kept(k.procfs, 10, "statm", &file, &text),
-                   -EBADF);
-  assert_int_equal(file.fd, 0);
-  assert_false(is_open(PROCFS_KEPT_LEAST_FD));
-  close(directory);
-  end_keeping(&k);
-}
-
 TREE_TEST(files_are_kept_in_half_of_the_room_above_others) {
   struct procfs_file files[3] = {{0}};
   struct kept k = keep_files(tree, PROCFS_KEPT_LEAST_FD + 4);
@@ -180,23 +154,6 @@ TREE_TEST(no_file_is_kept_where_there_is_no_number) {
     close(taken[i]);
   expect_kept_text(k.procfs, &file, "1 2 3\n");
   assert_int_equal(file.fd, PROCFS_KEPT_LEAST_FD);
-  procfs_drop(k.procfs, &file);
-  end_keeping(&k);
-}
-
-/* As after /proc was mounted anew. */
-TREE_TEST(kept_file_of_a_tree_before_is_opened_anew) {
-  struct procfs_file file = {0};
-  struct kept k = keep_files(tree, 2048);
-  unsigned now;
-
-  expect_kept_text(k.procfs, &file, "1 2 3\n");
-  now = file.opened--;
-  proctree_unlink(tree, "10/statm");
-  proctree_write(tree, "10/statm", "4 5 6\n", 6);
-  expect_kept_text(k.procfs, &file, "4 5 6\n");
-  assert_int_equal(file.opened, now);
-  assert_false(is_open(PROCFS_KEPT_LEAST_FD + 1));
   procfs_drop(k.procfs, &file);
   end_keeping(&k);
 }

@@ -115,36 +115,6 @@ TEST(every_key_is_found_in_any_order) {
   }
 }
 
-TEST(optional_keys_may_be_missing_or_new) {
-  static const struct text_case cases[] = {
-      {"the least", TEXT(LEAST)},
-      {"other order", TEXT(FOUR HEAD "Pss: 531 kB\nRss: 1640 kB\n")},
-      {"unknown key between",
-       TEXT(HEAD "Rss: 1640 kB\nPss_New: x\nPss: 531 kB\n" FOUR)},
-      {"unknown value is no number", TEXT(LEAST "ProtectionKey: \xff\0\n")},
-      {"unknown value overflows",
-       TEXT(LEAST "Gen: 99999999999999999999999 kB\n")},
-      {"unknown key without colon", TEXT(LEAST "Name\n")},
-      {"near-miss keys",
-       TEXT(LEAST "Pss_Dirtyx: 1 kB\nPss : 2 kB\nRssx: 3 kB\nPss_: 4 kB\n"
-                  "PSS: 5 kB\nSwapPs: 6 kB\nSwap_: 7 kB\nPs\n")},
-  };
-  struct rollup r;
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    if (parse(cases[i].text, cases[i].len, &r) != 0)
-      fail_msg("%s: rejected", cases[i].name);
-    if (r.known !=
-        (BIT(RSS) | BIT(PSS) | BIT(SHARED_CLEAN) | BIT(SHARED_DIRTY) |
-         BIT(PRIVATE_CLEAN) | BIT(PRIVATE_DIRTY)))
-      fail_msg("%s: known is %x", cases[i].name, r.known);
-    if (kb(&r, ROLLUP_RSS) != 1640 || kb(&r, ROLLUP_PSS) != 531 ||
-        kb(&r, ROLLUP_SHARED_CLEAN) != 1424 ||
-        kb(&r, ROLLUP_PRIVATE_DIRTY) != 112)
-      fail_msg("%s: wrong value", cases[i].name);
-  }
-}
-
 /* Lines that are refused by themselves are below. */
 TEST(malformed_text_is_rejected) {
   static const struct text_case cases[] = {
@@ -213,30 +183,6 @@ TEST(pss_and_parts_have_to_agree_with_rss) {
   }
 }
 
-/* A cut between two lines cannot be told from an older kernel: there the
- * values must be those of the whole. */
-TEST(a_text_cut_short_gives_no_other_value) {
-  static const char *const names[] = {
-      "rollup-6.18", "rollup-6.1-written",  "rollup-5.10",
-      "rollup-4.14", "rollup-4.14-android", "rollup-4.9-android"};
-  struct rollup whole, r;
-
-  for (size_t i = 0; i < LENGTH(names); i++) {
-    struct span text = fixture_load(names[i]);
-
-    assert_int_equal(parse(text.text, text.len, &whole), 0);
-    for (size_t cut = 0; cut < text.len; cut++) {
-      if (parse(text.text, cut, &r) != 0)
-        continue;
-      if (text.text[cut - 1] != '\n')
-        fail_msg("%s, %zu bytes: taken", names[i], cut);
-      for (unsigned f = 0; f < ROLLUP_FIELDS; f++)
-        if (rollup_has(&r, f) && r.bytes[f] != whole.bytes[f])
-          fail_msg("%s, %zu bytes: field %u is other", names[i], cut, f);
-    }
-  }
-}
-
 /* --- lines ---------------------------------------------------------------- */
 
 /* The one line of a text; whether it is taken, and to its end. */
@@ -245,15 +191,6 @@ static bool take_line(const char *text, size_t len, struct rollup_line *ret) {
 
   *ret = (struct rollup_line){0};
   return rollup_line_next(&s, ret) && cursor_is_done(&s);
-}
-
-static bool is_line(const char *text, size_t len) {
-  char *copy = fixture_copy(text, len);
-  struct rollup_line line;
-  bool taken = take_line(copy, len, &line);
-
-  free(copy);
-  return taken;
 }
 
 TEST(a_mapping_is_read_with_range_and_name) {
@@ -286,32 +223,4 @@ TEST(a_mapping_is_read_with_range_and_name) {
         !span_is(line.name, rows[i].name))
       fail_msg("row %zu comes out otherwise", i);
   }
-}
-
-TEST(a_malformed_line_is_not_taken) {
-  static const struct text_case cases[] = {
-      {"a range backwards", TEXT("2-1 ---p 0 0 0 x\n")},
-      {"no start", TEXT("-2000 rw-p\n")},
-      {"no end", TEXT("2- ---p 0 0 0 x\n")},
-      {"no dash", TEXT("2 ---p 0 0 0 x\n")},
-      {"no permissions", TEXT("1000-2000\n")},
-      {"an address of 17 digits", TEXT("0-10000000000000001 ---p 0 0 0 x\n")},
-      {"a first address of 17 digits",
-       TEXT("10000000000000001-2 ---p 0 0 0 x\n")},
-      {"a capital in an address", TEXT("1-F ---p 0 0 0 x\n")},
-      {"no blank behind the range", TEXT("1-2---p 0 0 0 x\n")},
-      {"a small letter", TEXT("rss: 1 kB\n")},
-      {"no letter", TEXT(" Rss: 1 kB\n")},
-      {"a high byte", TEXT("\xff: 1 kB\n")},
-      {"an empty line", TEXT("\n")},
-      {"a field without a number", TEXT("Rss: kB\n")},
-      {"a field in another unit", TEXT("Rss: 1 MB\n")},
-      {"a value on the next line", TEXT("Rss:\n1 kB\n")},
-      {"something behind a field", TEXT("Rss: 1 kB \n")},
-      {"a return behind a field", TEXT("Rss: 1 kB\r\n")},
-      {"a capital too small", TEXT("@ss: 1 kB\n")},
-      {"a capital too large", TEXT("[ss: 1 kB\n")},
-  };
-
-  fixture_refuse(cases, LENGTH(cases), is_line);
 }

@@ -6,22 +6,6 @@
 
 FIXTURE_PARSER(statm_parse, struct statm_sample)
 
-TEST(a_capture_is_read_field_by_field) {
-  struct statm_sample s;
-
-  assert_int_equal(parse_file("statm-6.18", &s), 0);
-  assert_int_equal(s.size_pages, 4459);
-  assert_int_equal(s.resident_pages, 4166);
-  assert_int_equal(s.shared_pages, 1324);
-  assert_int_equal(s.text_pages, 1);
-  assert_int_equal(s.data_pages, 2905);
-  assert_true(statm_has_mm(&s));
-
-  assert_int_equal(parse_file("statm-4.9", &s), 0);
-  assert_int_equal(s.resident_pages, 1607);
-  assert_int_equal(s.data_pages, 4403);
-}
-
 TEST(all_zero_is_a_process_without_mm) {
   struct statm_sample s;
 
@@ -45,10 +29,4 @@ TEST(malformed_text_is_rejected) {
   };
 
   fixture_refuse(cases, LENGTH(cases), is_taken);
-}
-
-TEST(a_text_cut_short_anywhere_is_rejected) {
-  static const char text[] = "765 418 390 5 0 123 0\n";
-
-  fixture_refuse_cuts("a line", TEXT(text), is_taken);
 }

@@ -35,52 +35,6 @@ TEST(a_kernel_thread_has_no_memory_lines) {
   assert_int_equal(s.known, all_known - STATUS_VM_SWAP - STATUS_VM_PTE);
 }
 
-TEST(a_line_that_is_known_is_read) {
-  static const struct {
-    const char *name, *text;
-    size_t len;
-    struct status_sample want;
-  } cases[] = {
-      {"empty", TEXT(""), {0}},
-      {"the effective uid is the second",
-       TEXT("Uid:\t1\t2\t3\t4\n"),
-       {.known = STATUS_UID, .uid_effective = 2}},
-      {"the parent",
-       TEXT("PPid:\t4194303\n"),
-       {.known = STATUS_PARENT, .parent_pid = 4194303}},
-      {"the largest uid",
-       TEXT("Uid:\t0\t4294967295\t0\t0\n"),
-       {.known = STATUS_UID, .uid_effective = UINT32_MAX}},
-      {"threads",
-       TEXT("Threads:\t4294967295\n"),
-       {.known = STATUS_THREADS, .threads = UINT32_MAX}},
-      {"swap",
-       TEXT("VmSwap:\t     660 kB\n"),
-       {.known = STATUS_VM_SWAP, .vm_swap_bytes = 660 * KIB}},
-      {"page tables",
-       TEXT("VmPTE:\t      48 kB\n"),
-       {.known = STATUS_VM_PTE, .vm_pte_bytes = 48 * KIB}},
-      {"other order",
-       TEXT("Threads:\t2\nUid:\t0\t7\t0\t0\n"),
-       {.known = STATUS_THREADS | STATUS_UID,
-        .threads = 2,
-        .uid_effective = 7}},
-      {"keys that are others, and names that read like one",
-       TEXT("threads:\t1\nThreadsx:\t1\nThreads :\t1\n Threads:\t1\n"
-            "xUid:\t1\t1\t1\t1\nVmSwapx: x\nVmPTEs:\tx\nUid\n"
-            "Name:\tThreads:\t9\nName:\ta\\nUid:\\t0\n\n\nThreads:\t2\n"),
-       {.known = STATUS_THREADS, .threads = 2}},
-  };
-  struct status_sample s;
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    if (parse(cases[i].text, cases[i].len, &s) != 0)
-      fail_msg("%s: rejected", cases[i].name);
-    if (memcmp(&s, &cases[i].want, sizeof(s)) != 0)
-      fail_msg("%s: wrong value", cases[i].name);
-  }
-}
-
 TEST(a_known_key_with_another_value_is_rejected) {
   static const struct text_case cases[] = {
       {"one uid", TEXT("Uid:\t0\n")},

@@ -109,26 +109,3 @@ TEST(an_amount_is_in_kb_and_comes_out_in_bytes) {
   for (size_t i = 0; i < LENGTH(cases); i++)
     check_number(&cases[i], parse_kb);
 }
-
-TEST(lines_come_without_their_newline) {
-  static const char whole[] = "one\n\n three\r\nfo\0ur\nlast";
-  static const struct {
-    const char *line;
-    size_t len;
-  } lines[] = {{TEXT("one")},
-               {TEXT("")},
-               {TEXT(" three\r")},
-               {TEXT("fo\0ur")},
-               {TEXT("last")}};
-  char *text = fixture_copy(whole, sizeof(whole) - 1);
-  struct cursor s = cursor_begin(text, sizeof(whole) - 1);
-  struct span line;
-
-  for (size_t i = 0; i < LENGTH(lines); i++) {
-    assert_true(parse_line(&s, &line));
-    assert_int_equal(line.len, lines[i].len);
-    assert_memory_equal(line.text, lines[i].line, line.len);
-  }
-  assert_true(cursor_is_done(&s));
-  free(text);
-}

@@ -76,15 +76,3 @@ TEST(escaped_text_is_cut_between_bytes_at_every_size) {
       free(ret);
     }
 }
-
-TEST(escaped_bytes_are_all_printable) {
-  for (int c = 0; c < 256; c++) {
-    char text = (char)c, ret[8];
-
-    escape_text(&text, 1, ret, sizeof(ret));
-    if (strlen(ret) != (isprint(c) && !strchr("\"\\", c) ? 1 : 4))
-      fail_msg("byte %d: \"%s\"", c, ret);
-    for (const char *p = ret; *p; p++)
-      assert_in_range(*p, 0x20, 0x7e);
-  }
-}

@@ -50,35 +50,6 @@ CACHE_TEST(a_uid_without_name_is_written_as_a_number) {
   assert_int_equal(asked, 2); /* that there is none is kept too */
 }
 
-static int look_up_later(uint32_t uid, char *ret, size_t size) {
-  return asked++ == 0 ? -EAGAIN : look_up(uid, ret, size);
-}
-
-CACHE_TEST(an_answer_that_cannot_be_had_now_is_asked_for_again) {
-  char name[USER_NAME_SIZE];
-
-  c->look_up = look_up_later;
-  assert_int_equal(user_cache_name(c, 1000, now_ns, name), -EAGAIN);
-  assert_int_equal(user_cache_name(c, 1000, now_ns, name), 0);
-  assert_string_equal(name, "user-1000-0");
-}
-
-CACHE_TEST(names_are_forgotten_after_an_hour) {
-  name_of(c, 1000);
-  version = 1;
-  now_ns = 1001 * HOUR_NS - 1;
-  assert_string_equal(name_of(c, 1000), "user-1000-0");
-  now_ns = 1001 * HOUR_NS;
-  assert_string_equal(name_of(c, 1000), "user-1000-1");
-  assert_int_equal(asked, 2);
-
-  version = 2; /* and the next hour counts from then */
-  now_ns = 1002 * HOUR_NS - 1;
-  assert_string_equal(name_of(c, 1000), "user-1000-1");
-  now_ns = 1002 * HOUR_NS;
-  assert_string_equal(name_of(c, 1000), "user-1000-2");
-}
-
 CACHE_TEST(no_end_of_uids_takes_no_end_of_memory) {
   char want[32];
 

@@ -68,20 +68,6 @@ TEST(podman_4_3_names_containers) {
                    -ENOENT);
 }
 
-/* Wherever it is cut, the name is whole or unknown. */
-TEST(a_file_that_is_cut_short_names_nothing_else) {
-  struct span text = load("podman-containers.json");
-  char name[CONTAINER_NAME_SIZE];
-
-  for (size_t len = 1; len < text.len; len++) {
-    int rc = parse("names", RM_ID, text.text, len, name);
-
-    assert_int_equal(rc, len < text.len - 1 ? -EBADMSG : 0);
-    if (rc == 0)
-      assert_string_equal(name, "prm");
-  }
-}
-
 TEST(only_the_key_of_the_top_object_counts) {
   check(DOCKER, "{\"Name\": \"/a\"}", 0, "/a");
   check(DOCKER, "{\"Config\": {\"Name\": \"/b\"}, \"Name\": \"/a\"}", 0, "/a");
@@ -166,11 +152,4 @@ TEST(links_of_kubelet_name_pod_namespace_and_container) {
   check_link("web_prod_a_b-" ID ".log", "prod web a_b");
   check_link("x.log", "-");
   check_link("", "-");
-}
-
-/* A file name has 255 bytes at most: kubelet cuts the id. */
-TEST(links_of_kubelet_may_have_a_part_of_the_id) {
-  check_link("web-0_prod_nginx-eaef4aa9cb29.log", "prod web-0 nginx");
-  check_link("web-0_prod_nginx-eaef4aa9cb2.log", "-");
-  check_link("web-0_prod_nginx-eaef4aa9cb28.log", "-");
 }

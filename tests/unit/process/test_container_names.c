@@ -150,12 +150,6 @@ NAMES_TEST(podman_names_its_folder_after_the_driver_of_its_storage) {
       find(f, "/machine.slice/libpod-" OTHER_ID ".scope", OTHER_ID), "btrfs");
 }
 
-NAMES_TEST(kubelet_names_containers_of_pods_and_nobody_else_does) {
-  put_docker(f, "k8s_nginx_web-0_prod_uid_0");
-  put(f, LINKS "web-0_prod_nginx-" ID ".log", "");
-  expect(f, POD, "prod/web-0/nginx");
-}
-
 /* As cgroupfs shows them in the cgroup namespace of another pod. */
 NAMES_TEST(pods_are_known_where_their_path_is_out_of_sight) {
   put(f, LINKS "web-0_prod_nginx-" ID ".log", "");

@@ -124,35 +124,6 @@ static void expect_all(const struct inspection *seen, const char *wanted) {
   "server.service system.slice - - - -"
 #define COMM_ALONE "server - - - - - - - - - -"
 
-FIXTURE_TEST(state_is_told_by_stat) {
-  static const struct {
-    char state;
-    unsigned flags, threads;
-    enum process_state wanted;
-  } cases[] = {
-      {'S', 0, 1, PROCESS_ALIVE},        {'D', 0, 2, PROCESS_ALIVE},
-      {'I', KTHREAD, 1, PROCESS_KERNEL}, {'Z', KTHREAD, 1, PROCESS_KERNEL},
-      {'Z', 0, 1, PROCESS_GONE},         {'X', 0, 0, PROCESS_GONE},
-  };
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct fake fake = process();
-    struct inspection seen;
-
-    fake.state = cases[i].state;
-    fake.flags = cases[i].flags;
-    fake.threads = cases[i].threads;
-    put(f, fake);
-    /* Of a process without memory only stat is read. */
-    if (cases[i].wanted != PROCESS_ALIVE)
-      proctree_unlink(&f->tree, "16/statm");
-    assert_int_equal(look(f, NOW, &seen), 0);
-    assert_int_equal(seen.state, cases[i].wanted);
-    assert_int_equal(seen.has_names, cases[i].wanted == PROCESS_ALIVE);
-    inspection_done(&seen);
-  }
-}
-
 FIXTURE_TEST(first_sight_has_all_there_is) {
   struct inspection seen;
 
@@ -289,47 +260,6 @@ FIXTURE_TEST(names_that_are_the_same_are_not_handed_over) {
   assert_null(seen.attributes.block);
 }
 
-/* Attributes of the old process go with it, even if the new process is called
- * the same. */
-FIXTURE_TEST(another_process_under_the_pid_inherits_nothing) {
-  struct fake fake = process();
-  struct inspection seen;
-
-  get_to_know(f);
-  fake.starttime++;
-  see(f, &fake, NOW, &seen);
-  assert_true(seen.has_changed);
-  expect_all(&seen, ALL_NAMES);
-  inspection_done(&seen);
-  f->inspect.attributes = 1U << ATTRIBUTE_COMM;
-  assert_int_equal(look(f, NOW, &seen), 0);
-  assert_true(seen.has_changed);
-  expect_all(&seen, COMM_ALONE);
-  assert_int_equal(seen.attributes.uid, 0);
-  inspection_done(&seen);
-}
-
-/* Their age is staggered by pid, by up to a quarter, and ends before the next
- * cycle would find it above. */
-FIXTURE_TEST(names_are_old_after_a_minute_or_a_little_less) {
-  static const struct {
-    uint32_t pid;
-    uint64_t ms, interval_ms;
-  } cases[] = {{16, 60000, 0},     {1, 59062, 0},     {31, 45937, 0},
-               {32, 60000, 0},     {16, 59000, 1000}, {16, 50000, 10000},
-               {31, 35937, 10000}, {16, 1000, 59000}};
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    uint64_t at_ns = NOW + cases[i].ms * 1000000;
-
-    uint64_t interval_ns = cases[i].interval_ms * 1000000;
-
-    assert_false(inspect_is_due(cases[i].pid, NOW, at_ns - 1, interval_ns));
-    assert_true(
-        inspect_is_due(cases[i].pid, NOW, at_ns + 1000000, interval_ns));
-  }
-}
-
 /* To read it may hang, or wake memory that has gone to swap. */
 FIXTURE_TEST(attributes_that_no_rule_asks_for_are_not_read) {
   struct inspection seen;
@@ -434,51 +364,4 @@ FIXTURE_TEST(names_of_a_container_that_cannot_be_read_are_told) {
   assert_int_equal(seen.container_error, -EBADMSG);
   assert_string_equal(seen.container_file, "config.v2.json");
   inspection_done(&seen);
-}
-
-FIXTURE_TEST(files_of_a_container_are_left_alone_if_no_name_is_wanted) {
-  struct fake fake = process();
-  struct inspection seen;
-
-  fake.cgroup = "/system.slice/docker-" ID ".scope";
-  put(f, fake);
-  f->inspect.attributes = 1U << ATTRIBUTE_CONTAINER;
-  assert_int_equal(look(f, NOW, &seen), 0);
-  expect(&seen, ATTRIBUTE_CONTAINER, ID);
-  expect(&seen, ATTRIBUTE_CONTAINER_NAME, NULL);
-  assert_int_equal(f->containers.n, 0);
-  inspection_done(&seen);
-}
-
-/* Each of the four attributes that come from the cgroup has it read. */
-FIXTURE_TEST(cgroup_is_read_for_any_of_its_names) {
-  static const enum attribute names[] = {ATTRIBUTE_CGROUP, ATTRIBUTE_UNIT,
-                                         ATTRIBUTE_SLICE, ATTRIBUTE_CONTAINER};
-
-  for (size_t i = 0; i < LENGTH(names); i++) {
-    struct inspection seen;
-
-    f->inspect.attributes = 1U << names[i];
-    assert_int_equal(look(f, NOW, &seen), 0);
-    expect(&seen, ATTRIBUTE_CGROUP, "/system.slice/server.service");
-    expect(&seen, ATTRIBUTE_UNIT, "server.service");
-    expect(&seen, ATTRIBUTE_SLICE, "system.slice");
-    inspection_done(&seen);
-  }
-}
-
-/* A kernel without cgroups, one that shows none, and what cannot be read. */
-FIXTURE_TEST(without_a_cgroup_the_other_names_are_known) {
-  static const char *const texts[] = {NULL, "", "nonsense"};
-
-  for (size_t i = 0; i < LENGTH(texts); i++) {
-    struct inspection seen;
-
-    proctree_unlink(&f->tree, "16/cgroup");
-    if (texts[i])
-      proctree_write(&f->tree, "16/cgroup", texts[i], strlen(texts[i]));
-    assert_int_equal(look(f, NOW, &seen), 0);
-    expect_all(&seen, "server server -v /usr/bin/server seven - - - - - - -");
-    inspection_done(&seen);
-  }
 }

@@ -90,18 +90,6 @@ FIXTURE_TEST(a_link_to_a_file_is_followed) {
   remove(link);
 }
 
-/* A path that is too long, or leads through a file. */
-FIXTURE_TEST(unreadable_path_names_no_process) {
-  char other[400];
-
-  assert_names(path, 0);
-  write_file("10\n");
-  snprintf(other, sizeof(other), "%s/1", path);
-  assert_names(other, 0);
-  snprintf(other, sizeof(other), "%s/%0300d", directory, 1);
-  assert_names(other, 0);
-}
-
 static void make_loop(void) { assert_int_equal(symlink(path, path), 0); }
 
 static void make_socket(void) {
@@ -149,49 +137,6 @@ FIXTURE_TEST(special_file_is_not_opened) {
   close(open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   assert_true(read(watch, event, sizeof(event)) > 0);
   close(watch);
-}
-
-/* The number that the next open(2) will give. */
-static int next_descriptor(void) {
-  int fd = dup(STDERR_FILENO);
-
-  assert_true(fd >= 0);
-  close(fd);
-  return fd;
-}
-
-/* There is room for none, and for the first of two. */
-FIXTURE_TEST(without_a_descriptor_nothing_is_known) {
-  struct rlimit before, few;
-
-  write_file("10\n");
-  assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-  few = before;
-  for (int room = 0; room < 2; room++) {
-    uint32_t pid = 4711;
-
-    few.rlim_cur = (rlim_t)(next_descriptor() + room);
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-    assert_int_equal(pid_file_read(path, &pid), -EMFILE);
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-    assert_int_equal(pid, 4711);
-  }
-  assert_names(path, 10);
-}
-
-/* Root may read all. */
-FIXTURE_TEST(a_file_that_is_not_for_us_is_not_known) {
-  uint32_t pid = 4711;
-
-  write_file("10\n");
-  assert_int_equal(chmod(path, 0), 0);
-  assert_int_equal(chmod(directory, 0755), 0);
-  if (geteuid() == 0)
-    assert_int_equal(seteuid(65534), 0);
-  assert_int_equal(pid_file_read(path, &pid), -EACCES);
-  if (getuid() == 0)
-    assert_int_equal(seteuid(0), 0);
-  assert_int_equal(pid, 4711);
 }
 
 /* It looks regular, and has a number in front. */

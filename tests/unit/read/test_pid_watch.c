@@ -195,34 +195,6 @@ WORLD_TEST(later_process_with_the_pid_is_not_taken) {
   cycle_until_it_has(w, "g", 1);
 }
 
-/* A process that comes to a pid that was free when it was read, likewise. */
-WORLD_TEST(process_that_comes_while_it_hangs_is_not_taken) {
-  put(w, 1);
-  write_pid(w, 0, 10);
-  group(w, "g", 0);
-  world_run(w, 1);
-  world_assert(w, "g", "ps_count=0");
-  files[0].hangs = true;
-  put(w, 10);
-  world_run(w, 1);
-  world_assert(w, "g", "ps_count=nan");
-  wake(0);
-  cycle_until_it_has(w, "g", 1);
-}
-
-WORLD_TEST(file_that_was_never_read_says_nothing_of_its_group) {
-  put(w, 10);
-  write_pid(w, 0, 10);
-  group(w, "hung", 0);
-  group(w, "missing", 1);
-  files[0].hangs = true;
-  world_run(w, 1);
-  world_assert(w, "hung", "ps_count=nan");
-  world_assert(w, "missing", "ps_count=0");
-  wake(0);
-  cycle_until_it_has(w, "hung", 1);
-}
-
 /* Nobody may have the pid by the next interval, or another. */
 WORLD_TEST(file_that_cannot_be_read_is_not_known) {
   static const int errors[] = {EACCES, EPERM, EMFILE, EIO, ESTALE};

@@ -91,12 +91,6 @@ FIXTURE_TEST(time_of_a_lasting_hang_stays_the_same) {
   assert_int_equal(seconds(f), 2);
 }
 
-FIXTURE_TEST(time_goes_by_the_timeout) {
-  f->q.read_timeout_ns = 60 * NS_PER_S;
-  take(f, READ_STAT);
-  assert_int_equal(seconds(f), 120);
-}
-
 /* A stat that goes well says nothing of the mmap lock. */
 FIXTURE_TEST(only_the_read_that_hung_can_make_up_for_it) {
   take(f, READ_ROLLUP);
@@ -107,14 +101,6 @@ FIXTURE_TEST(only_the_read_that_hung_can_make_up_for_it) {
   take_as(f, READ_ROLLUP, 0);
   take(f, READ_ROLLUP);
   assert_int_equal(seconds(f), 2);
-}
-
-FIXTURE_TEST(released_is_free_and_has_its_past) {
-  take(f, READ_STAT);
-  f->p.hung.until_ns = 0;
-  assert_int_equal(seconds(f), 0);
-  take(f, READ_STAT);
-  assert_int_equal(seconds(f), 4);
 }
 
 /* Names are those of a stranger; this one was not identified yet. */
@@ -130,10 +116,4 @@ FIXTURE_TEST(each_process_is_named_once) {
   take_as(f, READ_INSPECTION, 0);
   take(f, READ_INSPECTION);
   assert_int_equal(t->count, 1);
-}
-
-FIXTURE_TEST(vanished_process_has_no_name) {
-  proctree_end(&f->tree, 10);
-  take(f, READ_INSPECTION);
-  assert_string_equal(f->diags[DIAG_HUNG].comm, "");
 }

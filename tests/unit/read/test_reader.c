@@ -74,72 +74,6 @@ FIXTURE_TEST(mappings_are_of_smaps_or_of_maps) {
   assert_null(job.mappings.table);
 }
 
-FIXTURE_TEST(limit_is_that_of_the_process) {
-  struct read_job job = {.process = &f->p,
-                         .kind = READ_CGROUP,
-                         .cgroup = {.pid = 10, .wants = CGROUP_WANTS_LIMIT}};
-
-  reading_write(f, "sys/fs/cgroup/memory.max", "65536\n");
-  reader_run(&f->reader, &job, 1);
-  assert_int_equal(job.result, 0);
-  assert_int_equal(job.cgroup.memory.limit, 65536);
-}
-
-/* A PID file belongs to no process. */
-FIXTURE_TEST(pid_file_is_read_between_processes) {
-  char path[128];
-  struct read_job jobs[3] = {{.process = &f->p, .kind = READ_STAT},
-                             {.kind = READ_PID_FILE, .path = path},
-                             {.process = &f->p, .kind = READ_STAT}};
-
-  snprintf(path, sizeof(path), "%s/x.pid", f->tree.root);
-  reading_write(f, "x.pid", "4711\n");
-  reader_run(&f->reader, jobs, 3);
-  for (int i = 0; i < 3; i++)
-    assert_int_equal(jobs[i].result, 0);
-  assert_int_equal(jobs[0].stat.starttime_ticks, 110);
-  assert_int_equal(jobs[1].pid, 4711);
-  assert_ptr_equal(jobs[1].path, path);
-  assert_int_equal(jobs[2].stat.starttime_ticks, 110);
-}
-
-/* Those that have ended stand between the others, which are read nonetheless.
- */
-FIXTURE_TEST(batch_is_done_whole_when_processes_have_vanished) {
-  static const enum read_kind kinds[] = {READ_INSPECTION, READ_STAT,
-                                         READ_ROLLUP, READ_ROLLUP, READ_SAMPLE};
-  struct process processes[10];
-  struct read_job jobs[10];
-
-  for (uint32_t i = 0; i < 10; i++) {
-    struct fake fake = server(20 + i);
-
-    processes[i] = (struct process){.pid = 20 + i, .starttime_ticks = 120 + i};
-    jobs[i] = (struct read_job){.process = &processes[i],
-                                .kind = kinds[i / 2],
-                                .is_baseline = i >= 6,
-                                .request = {.pages_wanted = 3},
-                                .result = 77};
-    fake.private_kb = 1024 * i;
-    if (i % 2 == 0)
-      continue;
-    reading_put(f, fake);
-    reading_put_pages(f, 20 + i);
-  }
-  reader_run(&f->reader, jobs, 10);
-  for (size_t i = 0; i < 10; i++)
-    assert_int_equal(jobs[i].result, i % 2 == 1 ? 0 : PROCFS_GONE);
-  assert_int_equal(jobs[1].inspection.stat.starttime_ticks, 121);
-  assert_int_equal(jobs[3].stat.starttime_ticks, 123);
-  assert_int_equal(rss_kb(&jobs[5]), 5 * 1024 + 2048);
-  assert_int_equal(rss_kb(&jobs[7]), 7 * 1024 + 2048);
-  assert_int_equal(jobs[7].rollup.statm.resident_pages, PAGES(9216));
-  assert_int_equal(jobs[9].sample.kinds[PAGE_ANON].pages, 3);
-  page_layout_drop(jobs[9].sample.layout);
-  inspection_done(&jobs[0].inspection);
-  inspection_done(&jobs[1].inspection);
-}
-
 FIXTURE_TEST(rollup_takes_by_the_clock) {
   assert_int_equal(reading_run(f, READ_ROLLUP).took_ns, TOOK_NS);
   assert_int_equal(run_baseline(f).took_ns, TOOK_NS);
@@ -162,32 +96,6 @@ FIXTURE_TEST(evidence_is_read_right_after_the_rollup) {
   assert_true(job.rollup.has_statm);
   assert_int_equal(job.rollup.statm.resident_pages, 3000);
   assert_int_equal(job.rollup.statm.shared_pages, 500);
-}
-
-FIXTURE_TEST(evidence_may_be_missing) {
-  static const char *const texts[] = {NULL, "1 2\n", "0 0 0 0 0 0 0\n", ""};
-
-  for (size_t i = 0; i < LENGTH(texts); i++) {
-    struct read_job job;
-
-    proctree_unlink(&f->tree, "10/statm");
-    if (texts[i])
-      reading_write(f, "10/statm", texts[i]);
-    job = run_baseline(f);
-    assert_int_equal(job.result, 0);
-    assert_int_equal(rss_kb(&job), 8192);
-    assert_false(job.rollup.has_statm);
-  }
-}
-
-/* Nobody follows it from there. */
-FIXTURE_TEST(rollup_alone_is_without_evidence) {
-  struct read_job job;
-
-  reading_put_faults(f, 5000);
-  job = run_while(f, (struct read_job){.kind = READ_ROLLUP}, 2048, fault);
-  assert_false(job.rollup.has_statm);
-  assert_int_equal(job.rollup.faults, 0);
 }
 
 FIXTURE_TEST(faults_are_asked_for_where_they_can_break_something) {
@@ -259,13 +167,6 @@ FIXTURE_TEST(rollup_of_another_process_is_not_taken) {
     if (job.result == 0)
       assert_int_equal(rss_kb(&job), cases[i].kb);
   }
-}
-
-FIXTURE_TEST(malformed_rollup_is_told) {
-  reading_write(f, "10/smaps_rollup", "Rss: 8192 kB\n");
-  assert_int_equal(run_baseline(f).result, -EBADMSG);
-  reading_write(f, "10/smaps_rollup", "");
-  assert_int_equal(run_baseline(f).result, PROCFS_NO_MM);
 }
 
 FIXTURE_TEST(dead_main_thread_is_read_through_a_live_one) {

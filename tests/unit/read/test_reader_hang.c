@@ -316,17 +316,6 @@ FIXTURE_TEST(late_inspection_is_dropped) {
 #define STAT_TEXT                                                              \
   "10 (server) S 1 1 1 0 -1 0 7 0 0 0 5 5 0 0 20 0 1 0 110 0 9\n"
 
-FIXTURE_TEST(slow_file_is_waited_for) {
-  struct read_job job = {.process = &f->p, .kind = READ_STAT};
-  struct feeder d = {
-      .f = f, .path = "10/stat", .text = STAT_TEXT, .begin = &has_looked};
-
-  reading_restart(f, NS_PER_S);
-  run_while_fed(&d, &job, 1);
-  assert_int_equal(job.result, 0);
-  assert_int_equal(job.stat.minor_faults, 7);
-}
-
 /* The timeout is so long that a single poll is the whole wait budget. The file
  * that is read meanwhile counts, and the rest is for the next cycle. */
 FIXTURE_TEST(without_wait_budget_the_rest_of_a_batch_is_skipped) {

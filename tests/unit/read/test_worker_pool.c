@@ -166,13 +166,6 @@ FIXTURE_TEST(batches_are_done_whole_by_one_thread) {
   worker_pool_free(c);
 }
 
-FIXTURE_TEST(no_thread_is_started_before_there_is_work) {
-  struct worker_pool *c = start(LONG_NS, LONG_NS);
-
-  assert_int_equal(contexts_made, 0);
-  worker_pool_free(c);
-}
-
 /* The daemon's threads are to take the daemon's signals. */
 FIXTURE_TEST(signals_are_blocked_in_workers_alone) {
   static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGCHLD, SIGALRM};
@@ -278,18 +271,6 @@ FIXTURE_TEST(slow_work_is_not_hung_and_has_an_end) {
   assert_ptr_equal(context_of(c), d);
   d->is_slow = false;
   assert_int_equal(worker_pool_run(c, PIECES).done, PIECES);
-  worker_pool_free(c);
-}
-
-/* Together they take two dozen polls, of which ten at one piece are a hang. */
-FIXTURE_TEST(time_is_that_of_a_piece_and_not_of_the_batch) {
-  struct worker_pool *c = start(SLOW_NS, LONG_NS);
-  struct worker_pool_result result;
-
-  context_of(c)->is_slow = true;
-  result = worker_pool_run(c, PIECES);
-  assert_false(result.is_hung);
-  assert_int_equal(result.done, PIECES);
   worker_pool_free(c);
 }
 
