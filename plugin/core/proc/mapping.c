@@ -177,13 +177,6 @@ int mapping_table_finish(struct mapping_table *t, struct rollup *ret) {
   return 0;
 }
 
-int mapping_table_finish_maps(struct mapping_table *t) {
-  for (size_t i = 0; i < t->n; i++)
-    if (t->mappings[i].sum.known)
-      set_error(t, -EBADMSG);
-  return t->error;
-}
-
 /* --- merging and sorting --- */
 
 /* A sum with an unknown part is unknown. These are bytes of address space, so

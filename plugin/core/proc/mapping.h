@@ -38,7 +38,8 @@ struct mapping {
 #define MAPPING_NAMES_MAX 16384
 #define MAPPING_NAME_BYTES_MAX ((size_t)1 << 20)
 
-/* Zero it, feed it, finish it; release it with mapping_table_done(). */
+/* Zero it, feed it, finish it; release it with mapping_table_done(). Of a maps
+ * file, error is the end. */
 struct mapping_table {
   struct mapping *mappings; /* the first one is the rest */
   size_t n, cap;
@@ -67,9 +68,6 @@ size_t mapping_table_add_line(struct mapping_table *t,
  * rounded down for every mapping, so it may be below the rollup's by up to 1 kB
  * per mapping. */
 int mapping_table_finish(struct mapping_table *t, struct rollup *ret);
-
-/* Ends the lines of a maps file. 0, -EBADMSG or -ENOMEM. */
-int mapping_table_finish_maps(struct mapping_table *t);
 
 /* Adds the mappings of one process. 0, or -ENOMEM, and then the table is
  * incomplete. */

@@ -65,31 +65,25 @@ static bool is_plain(unsigned char c) {
   return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-static size_t escaped_length(const char *text, size_t len) {
-  size_t length = 0;
-
-  for (size_t i = 0; i < len; i++)
-    length += is_plain((unsigned char)text[i]) ? 1 : 4;
-  return length;
-}
-
 const char *escape_text(const char *text, size_t len, char *ret, size_t size) {
-  bool fits = escaped_length(text, len) < size;
-  size_t room = fits ? size - 1 : size - sizeof(ELLIPSIS);
-  size_t at = 0;
+  size_t at = 0, cut = 0; /* after the last byte that leaves room for "..." */
 
   assert(size >= 8);
   for (size_t i = 0; i < len; i++) {
     unsigned char c = (unsigned char)text[i];
 
-    if (at + (is_plain(c) ? 1 : 4) > room)
-      break;
+    if (at + (is_plain(c) ? 1 : 4) >= size) {
+      strcpy(ret + cut, ELLIPSIS);
+      return ret;
+    }
     if (is_plain(c))
       ret[at++] = (char)c;
     else
       at += (size_t)sprintf(ret + at, "\\x%02x", c);
+    if (at + sizeof(ELLIPSIS) <= size)
+      cut = at;
   }
-  strcpy(ret + at, fits ? "" : ELLIPSIS);
+  ret[at] = '\0';
   return ret;
 }
 

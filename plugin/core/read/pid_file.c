@@ -21,31 +21,6 @@ static bool is_no_file(int error) {
          error == -ENAMETOOLONG;
 }
 
-/* O_NONBLOCK for a file under a lease. */
-static int open_found(int found_fd) {
-  char path[32];
-  int fd;
-
-  snprintf(path, sizeof(path), "/proc/self/fd/%d", found_fd);
-  fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  return fd < 0 ? last_error() : fd;
-}
-
-static int read_head(int found_fd, char *ret, size_t size, size_t *ret_len) {
-  int fd = open_found(found_fd);
-  ssize_t n;
-
-  if (fd < 0)
-    return fd;
-  n = read(fd, ret, size);
-  if (n >= 0)
-    *ret_len = (size_t)n;
-  else
-    n = last_error();
-  close(fd);
-  return n < 0 ? (int)n : 0;
-}
-
 static uint32_t parse(const char *text, size_t len) {
   struct cursor s = cursor_begin(text, len);
   uint32_t pid;
@@ -71,31 +46,45 @@ static bool is_kernel_file(int found_fd) {
   return false;
 }
 
-static int read_found(int found_fd, uint32_t *ret) {
-  char text[HEAD_SIZE];
+/* O_NONBLOCK for a file under a lease. */
+static int read_found(int found_fd, char *ret, size_t size, size_t *ret_len) {
+  char path[32];
   struct stat st;
-  size_t len = 0;
-  int rc = 0;
+  ssize_t n;
+  int fd, rc;
 
+  *ret_len = 0;
   if (fstat(found_fd, &st) < 0)
     return last_error();
-  if (S_ISREG(st.st_mode) && !is_kernel_file(found_fd))
-    rc = read_head(found_fd, text, sizeof(text), &len);
-  if (rc == 0)
-    *ret = parse(text, len);
+  if (!S_ISREG(st.st_mode) || is_kernel_file(found_fd))
+    return 0;
+  snprintf(path, sizeof(path), "/proc/self/fd/%d", found_fd);
+  fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (fd < 0)
+    return last_error();
+  n = read(fd, ret, size);
+  rc = n < 0 ? last_error() : 0;
+  close(fd);
+  if (n > 0)
+    *ret_len = (size_t)n;
   return rc;
 }
 
 /* Opening with O_PATH has no effect on the file. The descriptor can be checked
  * and then opened for reading, and the path cannot change in between. */
 int pid_file_read(const char *path, uint32_t *ret) {
-  int fd = open(path, O_PATH | O_CLOEXEC);
-  int rc = fd < 0 ? last_error() : read_found(fd, ret);
+  char text[HEAD_SIZE];
+  size_t len = 0;
+  int fd = open(path, O_PATH | O_CLOEXEC), rc;
 
-  if (fd >= 0)
+  if (fd >= 0) {
+    rc = read_found(fd, text, sizeof(text), &len);
     close(fd);
-  if (fd >= 0 || !is_no_file(rc))
-    return rc;
-  *ret = 0;
-  return 0;
+  } else {
+    rc = last_error();
+    rc = is_no_file(rc) ? 0 : rc;
+  }
+  if (rc == 0)
+    *ret = parse(text, len);
+  return rc;
 }

@@ -66,8 +66,7 @@ static int read_mappings(struct worker_context *w, const struct proc_ref *p,
     rc = procfs_read_pieces(w->procfs, pid, name, feed_mappings, w);
   if (rc != 0)
     return rc;
-  return has_amounts ? mapping_table_finish(w->table, ret)
-                     : mapping_table_finish_maps(w->table);
+  return has_amounts ? mapping_table_finish(w->table, ret) : w->table->error;
 }
 
 static void free_table(struct mapping_table **table) {

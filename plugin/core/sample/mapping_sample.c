@@ -212,7 +212,7 @@ static int read_all(struct mapping_sample *s, struct page_reader *r,
     return rc;
   page_layout_drop(pages.layout);
   s->has_mapcounts = pages.has_mapcounts;
-  rc = s->is_out_of_memory ? -ENOMEM : mapping_table_finish_maps(s->table);
+  rc = s->is_out_of_memory ? -ENOMEM : s->table->error;
   if (rc == 0)
     fill(s, &pages.statm);
   return rc;
