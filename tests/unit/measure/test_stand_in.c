@@ -306,6 +306,19 @@ WORLD_TEST(processes_whose_main_threads_are_dead_have_their_own_memory) {
   }
 }
 
+/* Two mms never become one. */
+WORLD_TEST(who_has_memory_of_his_own_is_not_asked_about_again) {
+  struct fake parent = member(10, "g");
+
+  kcmp_alone = 11;
+  world_make_own(w);
+  put_family(w, &parent, 1);
+  group(w, "g");
+  for (int i = 0; i < 3; i++)
+    world_run(w, 1);
+  assert_int_equal(kcmp_calls, 1);
+}
+
 /* Two in one memory stay so when their main threads end, and then it is the
  * child's. */
 WORLD_TEST(memory_stays_the_parents_until_that_ends) {

@@ -165,3 +165,8 @@ TEST(free_huge_pages_are_of_all_sizes_but_the_default) {
                    3 * 1024 * MIB + 5 * 64 * KIB + 16 * 1024 * MIB);
   proctree_remove(&tree);
 }
+
+TEST(a_stack_is_of_16_kib_or_a_page) {
+  assert_int_equal(kernel_stack_size(4096), sizeof(void *) == 4 ? 8192 : 16384);
+  assert_int_equal(kernel_stack_size(65536), 65536);
+}
