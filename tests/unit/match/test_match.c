@@ -81,16 +81,6 @@ static void exec(struct world *w, uint32_t pid, uint32_t ppid,
   world_put(w, f);
 }
 
-/* Writes a daemon in a control group. */
-static void put_in_unit(struct world *w, uint32_t pid, const char *cgroup,
-                        unsigned uid) {
-  struct fake f = named(pid, 1, "daemon");
-
-  f.cgroup = cgroup;
-  f.uid = uid;
-  world_put(w, f);
-}
-
 /* Adds rules for servers with their descendants, and for the rest. */
 static void group_servers(struct world *w) {
   world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
@@ -360,6 +350,7 @@ WORLD_TEST(all_of_a_name_get_the_place_that_comes_free) {
     put(w, 11, 0, "c");
     world_run(w, HOUR);
     world_assert_members(w, "a=1 rest=5");
+    assert_int_equal(world_counts(w)->groups_refused, 5);
     if (cases[i].ends)
       proctree_end(&w->tree, cases[i].holder);
     else
@@ -370,32 +361,6 @@ WORLD_TEST(all_of_a_name_get_the_place_that_comes_free) {
     world_assert_members(w, "b=4 rest=1");
     assert_int_equal(world_counts(w)->groups_refused, 1);
   }
-}
-
-/* A view and a service take it, and the view comes to exist after the service.
- */
-WORLD_TEST(process_refused_twice_joins_existing_groups) {
-  world_group(w, NULL, "Comm", "gone", NULL, NULL);
-  world_group(w, "%{user}", "User", "*", NULL, NULL)->is_view = true;
-  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
-  world_other(w, "rest");
-  w->settings.max_groups = 4;
-  put_in_unit(w, 10, "/a.service", 1);
-  put_in_unit(w, 11, "/b.service", 2);
-  put_in_unit(w, 12, "/b.service", 1);
-  world_run(w, 1);
-  put_in_unit(w, 5, "/d.service", 3);
-  put_in_unit(w, 13, "/b.service", 3);
-  put_in_unit(w, 15, "/d.service", 3);
-  world_run(w, HOUR);
-  world_assert_members(w, "b.service=3 rest=2");
-  assert_int_equal(world_counts(w)->groups_refused, 3);
-  exec(w, 10, 1, "gone");
-  world_run(w, 1);
-  assert_null(world_find(w, "a.service"));
-  world_run(w, HOUR);
-  world_assert_members(w, "3=3 rest=2");
-  assert_int_equal(world_counts(w)->groups_refused, 2);
 }
 
 /* NAMES_PER_CYCLE processes that nobody has seen, under names likewise. */

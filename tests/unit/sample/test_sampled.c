@@ -187,26 +187,6 @@ TEST(samples_of_quiet_memory_add_up) {
   assert_true(f.contradictions < 300);
 }
 
-/* A process that breaks copy on write has more private memory each time, and
- * nothing else has shown it. */
-TEST(what_changes_unseen_is_followed) {
-  struct memory anon = ANON;
-  struct follower f = {.contradictions = 0};
-  unsigned held = 0;
-
-  draw_begin(7);
-  for (unsigned i = 0; i < 100; i++) {
-    struct sampled s = sample(&anon, &FILES, 500);
-    double pss = true_pss(&anon) + true_pss(&FILES);
-
-    follow(&f, &s, 0);
-    held += fabs((double)f.estimate.bytes[ROLLUP_PSS] - pss) <=
-            sampled_pss_error(&f.error);
-    anon.part -= 0.004;
-  }
-  assert_true(held >= 90);
-}
-
 /* As certain as the estimate, and far from it: more pages would not tell more,
  * and there is no mean of the two. But the next estimate may be off again. */
 TEST(certain_sample_takes_the_place_of_the_estimate) {
