@@ -139,8 +139,8 @@ static void note_refused(struct matcher *m, struct process *p,
 /* --- explanations --------------------------------------------------------- */
 
 static void add_also(struct matcher *m, size_t i) {
-  if (m->n_also < EXPLAIN_MAX)
-    m->also[m->n_also++] = (uint16_t)i;
+  if (m->why.n_also < EXPLAIN_MAX)
+    m->why.also[m->why.n_also++] = (uint16_t)i;
 }
 
 bool matcher_would_take(const struct rule *rule, const struct attributes *id,
@@ -234,8 +234,8 @@ static enum verdict apply_rule(struct matcher *m, struct process *p, size_t i,
   if (verdict == PASSED)
     add_perhaps(m, p, i);
   if (verdict == TAKEN && !rule->is_view) {
-    m->rule = (uint16_t)i;
-    m->is_inherited = by_name == PASSED;
+    m->why.rule = (uint16_t)i;
+    m->why.is_inherited = by_name == PASSED;
   } else if (by_name != PASSED) {
     add_also(m, i);
   }
@@ -260,7 +260,7 @@ static void apply_other(struct matcher *m) {
   if (get_or_add_group(m, &name, true, other, &group) != 0)
     return;
   add_group(m, group);
-  m->rule = (uint16_t)rule_index(m, other);
+  m->why.rule = (uint16_t)rule_index(m, other);
 }
 
 static void apply_rules(struct matcher *m, struct process *p,
@@ -271,9 +271,7 @@ static void apply_rules(struct matcher *m, struct process *p,
   m->attributes = attributes_get(&p->attributes);
   m->unknown = find_unknown(m);
   m->n_groups = m->n_claims = m->n_perhaps = 0;
-  m->rule = NO_RULE;
-  m->is_inherited = false;
-  m->n_also = 0;
+  m->why = (struct explanation){.rule = NO_RULE};
   p->is_refused = false;
   while (n < m->settings->n_rules && verdict == PASSED)
     verdict = apply_rule(m, p, n++, inheritance);
@@ -310,20 +308,6 @@ static void *copy_of(struct matcher *m, const void *made, size_t size) {
   return copy;
 }
 
-static struct explanation *explanation_of(struct matcher *m) {
-  size_t also = m->n_also * sizeof(m->also[0]);
-  struct explanation *why = m->explains ? malloc(sizeof(*why) + also) : NULL;
-
-  m->is_out_of_memory |= m->explains && !why;
-  if (!why)
-    return NULL;
-  why->rule = m->rule;
-  why->is_inherited = m->is_inherited;
-  why->n_also = m->n_also;
-  memcpy(why->also, m->also, also);
-  return why;
-}
-
 static struct cgroup_node *cgroup_of(struct matcher *m) {
   const char *path = m->attributes.value[ATTRIBUTE_CGROUP];
   struct cgroup_node *node = path ? cgroup_tree_get(&m->cgroups, path) : NULL;
@@ -340,7 +324,7 @@ static void adopt_made(struct matcher *m, struct process *p) {
       .claims = copy_of(m, m->made_claims, m->n_claims * sizeof(*p->claims)),
       .perhaps =
           copy_of(m, m->made_perhaps, m->n_perhaps * sizeof(*p->perhaps)),
-      .why = explanation_of(m),
+      .why = copy_of(m, &m->why, m->explains ? sizeof(m->why) : 0),
       .cgroup = cgroup_of(m)};
 
   if (m->is_out_of_memory) {

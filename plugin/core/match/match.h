@@ -36,10 +36,7 @@ struct matcher {
   struct group **made_perhaps;
   size_t n_groups, n_claims, n_perhaps;
   unsigned unknown; /* bit per attribute that rules use and that is refused */
-  uint16_t rule;    /* the rule that takes it, or NO_RULE */
-  bool is_inherited;
-  uint16_t also[EXPLAIN_MAX];
-  uint8_t n_also;
+  struct explanation why; /* its rule: NO_RULE if none takes it */
 
   /* The path up to an ancestor that is resolved. */
   struct process **chain;

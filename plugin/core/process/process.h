@@ -35,8 +35,8 @@ struct claim {
 struct explanation {
   uint16_t rule;     /* index of the rule that took it; n_rules for Other */
   bool is_inherited; /* taken as a descendant */
-  uint8_t n_also;    /* EXPLAIN_MAX at most */
-  uint16_t also[];   /* other rules that match its own names */
+  uint8_t n_also;
+  uint16_t also[EXPLAIN_MAX]; /* other rules that match its own names */
 };
 
 /* Fields are ordered to save padding: there can be tens of thousands. */
