@@ -238,7 +238,6 @@ int collector_cycle(struct collector *c) {
   rc = matcher_run(&c->matcher, &c->processes);
   if (rc < 0)
     return rc;
-  group_table_reset(&c->groups);
   meminfo = read_meminfo(c);
   c->measurer.cycle.uptime_ns = uptime_ns(c);
   rc = measurer_run(&c->measurer, &c->processes, &c->groups, &meminfo, now_ns);

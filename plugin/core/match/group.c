@@ -29,6 +29,10 @@ void group_table_begin(struct group_table *t, uint64_t now_ns) {
     if (now_ns - t->past[i].ended_ns < HOUR_NS)
       t->past[n++] = t->past[i];
   t->n_past = n;
+  for (size_t i = 0; i < t->n; i++) {
+    t->groups[i]->usage = (struct usage){0};
+    memset(t->groups[i]->pss_causes, 0, sizeof(t->groups[i]->pss_causes));
+  }
 }
 
 bool group_table_is_full(const struct group_table *t) {
@@ -110,15 +114,6 @@ void group_table_release(struct group_table *t, struct group *g) {
   past->ended_ns = t->now_ns;
   memcpy(past->text, g->name, sizeof(past->text));
   group_free(g);
-}
-
-void group_table_reset(struct group_table *t) {
-  for (size_t i = 0; i < t->n; i++) {
-    struct group *g = t->groups[i];
-
-    g->usage = (struct usage){0};
-    memset(g->pss_causes, 0, sizeof(g->pss_causes));
-  }
 }
 
 void group_table_done(struct group_table *t) {

@@ -68,7 +68,8 @@ struct group_table {
   uint64_t now_ns;      /* start of this cycle */
 };
 
-/* Starts a cycle: forgets the names of more than an hour ago. */
+/* Starts a cycle: clears all usages, and forgets the names of more than an hour
+ * ago. */
 void group_table_begin(struct group_table *t, uint64_t now_ns);
 
 /* group_table_get_or_add(): the table is full. */
@@ -87,9 +88,6 @@ void group_table_release(struct group_table *t, struct group *g);
 
 /* True if each new name of a template would be refused. */
 bool group_table_is_full(const struct group_table *t);
-
-/* Clears all usages for a new cycle. */
-void group_table_reset(struct group_table *t);
 
 void group_table_done(struct group_table *t);
 

@@ -80,19 +80,15 @@ static uint32_t pages_wanted(const struct process *p) {
 }
 
 /* A little memory comes and goes with each thread. */
-static bool has_size_changed(const struct process *p) {
-  uint64_t now = p->statm.size_pages;
-  uint64_t then = p->member->sampling->layout_size_pages;
+static bool has_moved(const struct process *p) {
+  const struct sampling *s = p->member->sampling;
+  uint64_t size = p->statm.size_pages, then = s->layout_size_pages;
+  uint64_t resident = p->statm.resident_pages;
 
-  return (now > then ? now - then : then - now) >
-         p->statm.resident_pages / LAYOUT_SIZE_PART;
-}
-
-static bool has_grown(const struct process *p) {
-  uint64_t now = p->statm.resident_pages;
-  uint64_t then = p->member->sampling->layout_resident_pages;
-
-  return now > then && now - then > now / LAYOUT_RESIDENT_PART;
+  return max(minus(size, then), minus(then, size)) >
+             resident / LAYOUT_SIZE_PART ||
+         minus(resident, s->layout_resident_pages) >
+             resident / LAYOUT_RESIDENT_PART;
 }
 
 static bool is_layout_stale(const struct sampler *sampler,
@@ -100,7 +96,7 @@ static bool is_layout_stale(const struct sampler *sampler,
   const struct sampling *s = p->member->sampling;
   uint64_t age_ns = sampler->cycle->now_ns - s->layout_at_ns;
 
-  return (has_size_changed(p) || has_grown(p) || age_ns >= LAYOUT_AGE_NS) &&
+  return (has_moved(p) || age_ns >= LAYOUT_AGE_NS) &&
          age_ns >= LAYOUT_TIMES * s->layout_ns;
 }
 
@@ -203,30 +199,26 @@ static struct page_sums sums_of(const struct measure *m,
       .alike = (double)m->alike};
 }
 
-static struct page_sums sum(const struct page_sums *a,
-                            const struct page_sums *b) {
-  struct page_sums s = *a;
-
-  s.found.pages += b->found.pages;
-  s.found.exclusive += b->found.exclusive;
-  s.found.price += b->found.price;
-  s.found.price_squared += b->found.price_squared;
-  return s;
+static void add_tally(struct page_tally *to, const struct page_tally *t) {
+  to->pages += t->pages;
+  to->exclusive += t->exclusive;
+  to->price += t->price;
+  to->price_squared += t->price_squared;
 }
 
 /* For a sample without a census: all pages had the same chance. */
 static void measure_drawn(const struct measure *m, struct sampled *ret) {
-  struct page_sums anon = sums_of(m, &m->sample->kinds[PAGE_ANON]);
-  struct page_sums own = sums_of(m, &m->sample->kinds[PAGE_FILE]);
-  struct page_sums shmem = sums_of(m, &m->sample->shmem);
-  struct page_sums files = sum(&own, &shmem);
+  const struct page_sample *sample = m->sample;
+  struct page_sums anon = sums_of(m, &sample->kinds[PAGE_ANON]);
+  struct page_sums files = sums_of(m, &sample->kinds[PAGE_FILE]);
 
+  add_tally(&files.found, &sample->shmem);
   anon.bytes_error = m->bytes_error[PAGE_ANON];
   files.bytes_error = m->bytes_error[PAGE_FILE];
   sampled_add_anon(ret, &anon, m->bytes[PAGE_ANON]);
   sampled_add_files(ret, &files, m->bytes[PAGE_FILE]);
   if (files.found.price > 0)
-    ret->shmem_part = shmem.found.price / files.found.price;
+    ret->shmem_part = sample->shmem.price / files.found.price;
 }
 
 /* For a sample with a census: the counted pages are files, the rest shmem. */

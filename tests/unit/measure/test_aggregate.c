@@ -242,7 +242,7 @@ AGGREGATE_TEST(a_guess_is_a_cause) {
   add(f);
   assert_int_equal((uint64_t)part_of_group(&f->alone, CAUSE_GUESS), 8192 * KIB);
   assert_int_equal((uint64_t)part_of_group(&f->both, CAUSE_GUESS), 5120 * KIB);
-  group_table_reset(&f->table);
+  group_table_begin(&f->table, 0);
   assert_true(part_of_group(&f->both, CAUSE_GUESS) == 0);
   assert_true(f->both.pss_causes[CAUSE_GUESS].common == 0);
 }
