@@ -5,23 +5,11 @@
 
 #define ID_LEN 64
 
-static bool has_prefix(struct span s, const char *prefix) {
-  size_t n = strlen(prefix);
-
-  return s.len >= n && memcmp(s.text, prefix, n) == 0;
-}
-
-static bool has_suffix(struct span s, const char *suffix) {
-  size_t n = strlen(suffix);
-
-  return s.len >= n && memcmp(s.text + s.len - n, suffix, n) == 0;
-}
-
 /* The next two strip only if something is left. */
 static bool strip_prefix(struct span *s, const char *prefix) {
   size_t n = strlen(prefix);
 
-  if (s->len <= n || !has_prefix(*s, prefix))
+  if (s->len <= n || memcmp(s->text, prefix, n) != 0)
     return false;
   *s = (struct span){.text = s->text + n, .len = s->len - n};
   return true;
@@ -30,10 +18,14 @@ static bool strip_prefix(struct span *s, const char *prefix) {
 static bool strip_suffix(struct span *s, const char *suffix) {
   size_t n = strlen(suffix);
 
-  if (s->len <= n || !has_suffix(*s, suffix))
+  if (s->len <= n || memcmp(s->text + s->len - n, suffix, n) != 0)
     return false;
   s->len -= n;
   return true;
+}
+
+static bool has_suffix(struct span s, const char *suffix) {
+  return strip_suffix(&s, suffix);
 }
 
 static bool next_component(struct cursor *path, struct span *ret) {
@@ -163,7 +155,7 @@ static bool is_unit(struct span component) {
                                          ".mount", ".swap"};
 
   for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
-    if (strip_suffix(&component, suffixes[i]))
+    if (has_suffix(component, suffixes[i]))
       return true;
   return false;
 }
@@ -270,7 +262,7 @@ static bool parse_machine(struct span component, struct span *ret) {
       !strip_suffix(&name, ".service")) {
     name = component;
     if (!strip_prefix(&name, "machine-") || !strip_suffix(&name, ".scope") ||
-        has_prefix(name, "qemu\\x2d"))
+        strip_prefix(&name, "qemu\\x2d"))
       return false;
   }
   *ret = name;

@@ -115,19 +115,17 @@ static struct cgroup_node *choose(const struct group *g) {
 }
 
 static void decide(struct group *g) {
-  struct cgroup_node *node;
-
-  if (g->cgroup_absence == CGROUP_PRESENT && g->cgroup_node) {
-    node = choose(g);
-    g->cgroup_node = node;
-    if (node->depth == 0)
-      g->cgroup_absence = CGROUP_ROOT;
-    else if (node->processes != g->usage.processes)
-      g->cgroup_absence = CGROUP_SHARED;
-  }
-  g->cgroup_depth = g->cgroup_absence == CGROUP_PRESENT && g->cgroup_node
-                        ? g->cgroup_node->depth
-                        : 0;
+  if (g->cgroup_absence == CGROUP_PRESENT)
+    g->cgroup_node = choose(g);
+  g->cgroup_depth = 0;
+  if (g->cgroup_absence != CGROUP_PRESENT)
+    return;
+  if (g->cgroup_node->depth == 0)
+    g->cgroup_absence = CGROUP_ROOT;
+  else if (g->cgroup_node->processes != g->usage.processes)
+    g->cgroup_absence = CGROUP_SHARED;
+  else
+    g->cgroup_depth = g->cgroup_node->depth;
 }
 
 /* Sets cgroup_absence and cgroup_node of each group. */
