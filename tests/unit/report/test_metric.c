@@ -355,6 +355,15 @@ TEST(a_group_that_may_hide_a_process_reports_nothing) {
       MAX_VALUES);
 }
 
+TEST(what_the_host_does_not_tell_is_not_published) {
+  struct usage u = make_usage();
+  const struct report both = {.percentage = CHOICE_YES};
+  const struct metric_context none = {.has_uptime = false};
+
+  assert_int_equal(publish(&u, "uptime", both, none).n, 0);
+  assert_int_equal(publish(&u, "uptime", both, all_known).n, 1);
+}
+
 TEST(page_tables_are_unknown_where_those_of_no_member_are_known) {
   struct usage u = {.processes = 2};
   struct values v;

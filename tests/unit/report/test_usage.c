@@ -115,6 +115,54 @@ static void estimate(struct usage *u, const struct rollup *r, uint64_t pages,
                (struct doubt){.common = 0}, age_ns);
 }
 
+TEST(doubt_adds_up_and_the_oldest_age_counts) {
+  struct rollup r = make_rollup(10, 10, 0, 0);
+  struct usage u = {.processes = 0};
+
+  add(&u, &r, 10);
+  assert_int_equal(usage_pss_error(&u), 0);
+  assert_int_equal(u.oldest_age_ns, 0);
+  estimate(&u, &r, 10, 3, 7);
+  estimate(&u, &r, 10, 4, 9000000000);
+  estimate(&u, &r, 10, 5, 8);
+  assert_int_equal(usage_pss_error(&u), 12 * KIB);
+  assert_true(u.oldest_age_ns == 9000000000);
+  assert_int_equal(u.unmeasured, 0);
+  estimate(&u, &r, 10, 10, 0);
+  assert_int_equal(u.unmeasured, 1);
+  assert_int_equal(usage_pss_error(&u), 22 * KIB);
+  assert_true(usage_age_seconds(&u) == 9);
+}
+
+/* A fork that was never read can be as large as it looks only if it is small.
+ */
+TEST(unread_members_that_ended_were_no_larger_than_others) {
+  struct rollup r = make_rollup(20, 16, 0, 8);
+  struct usage u = {.ended_unread = 2, .ended_unread_bytes = 70 * KIB};
+
+  assert_int_equal(usage_pss_error(&u), 70 * KIB);
+  add(&u, &r, 10);
+  assert_int_equal(usage_pss_error(&u), 40 * KIB);
+  assert_int_equal(usage_uss_error(&u), 32 * KIB);
+  u.ended_unread_bytes = 8 * KIB;
+  assert_int_equal(usage_pss_error(&u), 8 * KIB);
+  assert_int_equal(usage_uss_error(&u), 8 * KIB);
+}
+
+TEST(a_sample_covers_all_but_its_error) {
+  const struct doubt small = {.common = 10 * KIB}, large = {.common = MIB};
+  struct rollup r = make_rollup(40, 40, 0, 0);
+  struct usage u = {.processes = 0};
+
+  usage_add_memory(
+      &u, &(struct usage_memory){.rollup = &r, .pss = small, .is_fresh = true});
+  assert_true(usage_coverage_percent(&u) == 75);
+  usage_add_memory(
+      &u, &(struct usage_memory){.rollup = &r, .pss = large, .is_fresh = true});
+  assert_true(usage_coverage_percent(&u) == 37.5);
+  assert_true(usage_age_seconds(&u) == 0);
+}
+
 TEST(coverage_is_the_share_of_pss_that_is_fresh) {
   struct rollup large = make_rollup(30, 30, 0, 0);
   struct rollup small = make_rollup(10, 10, 0, 0);
