@@ -218,32 +218,15 @@ static void note_members(const struct scene *s) {
 
 /* --- the end -------------------------------------------------------------- */
 
-static struct last_known **find_oldest(struct last_known_table *t) {
-  struct last_known **oldest = &t->first;
-
-  for (struct last_known **at = oldest; *at; at = &(*at)->next)
-    if ((*at)->state.cycle_ns < (*oldest)->state.cycle_ns)
-      oldest = at;
-  return oldest;
-}
-
-/* Removes states that are too old, and the oldest if there are too many. */
+/* MaxGroups limits the names of an hour, and so these states. */
 static void forget_ended(struct last_known_table *t, uint64_t now_ns) {
   struct last_known **at = &t->first;
-  size_t ended = 0;
 
-  while (*at) {
-    uint64_t age_ns = now_ns - (*at)->state.cycle_ns;
-
-    if (age_ns >= LAST_KNOWN_NS) {
+  while (*at)
+    if (now_ns - (*at)->state.cycle_ns >= LAST_KNOWN_NS)
       remove_at(at);
-      continue;
-    }
-    ended += age_ns > 0;
-    at = &(*at)->next;
-  }
-  for (; ended > LAST_KNOWN_ENDED; ended--)
-    remove_at(find_oldest(t));
+    else
+      at = &(*at)->next;
 }
 
 const struct last_state *last_known_ended(const struct last_known *l,

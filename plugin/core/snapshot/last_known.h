@@ -20,7 +20,6 @@
 #include <smaps/settings.h>
 
 #define LAST_KNOWN_MEMBERS 8 /* of a group, the largest */
-#define LAST_KNOWN_ENDED 100 /* groups without members */
 #define LAST_KNOWN_NS (3600 * NS_PER_S)
 #define LAST_KNOWN_INTERVALS 10 /* for the state before the end */
 

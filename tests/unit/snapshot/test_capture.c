@@ -69,12 +69,6 @@ static parsed read_it(void) {
   return document;
 }
 
-/* Whether all that there was to write has been written: stops the world. */
-static size_t n_in_the_end(struct world *w) {
-  world_stop(w);
-  return world_n_written();
-}
-
 /* The processes in their order, "11 14", and the number of those left out. */
 static void assert_members(parsed d, const char *pids, uint64_t left_out) {
   char found[256] = "";
@@ -397,29 +391,6 @@ WORLD_TEST(the_last_group_by_name_has_its_place_too) {
   d = capture_ended(w, "b", 11, 1);
   assert_int_equal(parsed_count(d, "groups"), 2);
   parsed_assert(d, "groups.0.name=a groups.1.name=b");
-}
-
-/* 120 groups end, the first 20 of them before the others. */
-WORLD_TEST(groups_that_have_ended_are_bounded) {
-  put(w, 10, "x", 100);
-  for (uint32_t i = 0; i < 120; i++) {
-    char name[16];
-
-    snprintf(name, sizeof(name), "g%03u", i);
-    put(w, 100 + i, name, 100);
-  }
-  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
-  begin(w);
-  for (uint32_t i = 0; i < 120; i++) {
-    if (i == 20)
-      cycle(w);
-    proctree_end(&w->tree, 100 + i);
-  }
-  raise_for(w, "g019");
-  world_raise(w, "g020");
-  cycle(w);
-  assert_string_equal(world_written(0)->subject, "g020");
-  assert_int_equal(n_in_the_end(w), 1);
 }
 
 /* "-12" ends a process, "z12" leaves its zombie, and "+20=70" starts one of 70
