@@ -62,7 +62,7 @@ struct summary {
   uint64_t pss_bytes; /* of the group */
   uint64_t pss_error; /* error of pss_bytes; 0: none */
   struct pss_change change;
-  /* Of the control group that it is, or of its largest member's; 0: none. */
+  /* Of the control group that it is; 0: none. */
   uint64_t limit_bytes;
   struct summary_process largest[SUMMARY_PROCESSES]; /* the largest first */
   size_t n;

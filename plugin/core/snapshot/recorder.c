@@ -280,8 +280,7 @@ static int read_of(const struct scene *s, struct reader *reader,
       .process = p,
       .kind = kind,
       .request = {.pages_wanted = MAPPING_SAMPLE_PAGES,
-                  .seed = s->cycle->now_ns ^ (uint64_t)p->pid << 40},
-      .cgroup = {.pid = p->pid, .wants = CGROUP_WANTS_LIMIT}};
+                  .seed = s->cycle->now_ns ^ (uint64_t)p->pid << 40}};
   if (quarantine_has(p, s->cycle->now_ns))
     return READ_STILL_HUNG;
   reader_run(reader, job, 1);
@@ -336,30 +335,12 @@ static int add_process(struct capture *c, const struct scene *s,
   return rc;
 }
 
-/* The largest member stands for its group: usually all are in its control
- * group, or in groups below the one that has the limit. */
-static void read_limit(struct capture *c, const struct scene *s,
-                       struct reader *reader) {
-  struct process *p = c->n > 0 ? find_member(s, &c->members[0]) : NULL;
-  struct read_job job;
-  int rc;
-
-  if (!p)
-    return;
-  rc = read_of(s, reader, p, READ_CGROUP, &job);
-  if (rc == 0 && job.cgroup.memory.known & CGROUP_HAS_LIMIT &&
-      job.cgroup.memory.limit < CGROUP_LIMIT_NONE)
-    c->document.summary.limit_bytes = job.cgroup.memory.limit;
-}
-
-/* Reads the limit of the group, at first, if none is known, and the next
- * members, at least one, until the time is used up. True if all are read. */
+/* Reads the next members, at least one, until the time is used up. True if all
+ * are read. */
 static bool read_members(struct capture *c, const struct scene *s,
                          struct reader *reader, uint64_t budget_ns) {
   uint64_t begin_ns = reader->setup.clock_ns();
 
-  if (c->next == 0 && c->document.summary.limit_bytes == 0)
-    read_limit(c, s, reader);
   while (c->next < c->n) {
     struct process *p = find_member(s, &c->members[c->next++]);
 

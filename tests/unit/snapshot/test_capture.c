@@ -92,13 +92,6 @@ static parsed capture(struct world *w, const char *name) {
   return read_it();
 }
 
-static parsed mappings_at(parsed d, size_t i) {
-  char path[48];
-
-  snprintf(path, sizeof(path), "processes.%zu.mappings", i);
-  return parsed_get(d, path);
-}
-
 /* Pss counts and not size, and of what cannot be read the guess; what has no
  * Pss is ordered by size. */
 WORLD_TEST(largest_members_come_first) {
@@ -561,54 +554,22 @@ WORLD_TEST(a_capture_of_an_empty_group_has_no_members) {
   parsed_assert(document, "left_out=0 groups.0.processes=0");
 }
 
-static void put_limit(struct world *w, uint32_t pid) {
-  static const char limit[] = "8388608\n", cgroup[] = "0::/g.service\n";
-  char path[32];
+static uint64_t limit_of(struct world *w, const char *limit) {
+  struct fake f = fake_process(10, "g");
 
-  snprintf(path, sizeof(path), "%u/cgroup", pid);
-  proctree_write(&w->tree, path, cgroup, sizeof(cgroup) - 1);
-  proctree_write(&w->tree, "sys/fs/cgroup/g.service/memory.max", limit,
-                 sizeof(limit) - 1);
-}
-
-WORLD_TEST(a_summary_has_the_limit_of_the_largest_member) {
-  put_many(w, 3);
-  put_limit(w, 12);
-  proctree_write(&w->tree, "11/cgroup", TEXT("0::/other.service\n") - 1);
-  proctree_write(&w->tree, "sys/fs/cgroup/other.service/memory.max",
-                 TEXT("4096\n") - 1);
-  assert_int_equal(summary_of(w, "g")->limit_bytes, 8 * MIB);
-}
-
-/* The whole group's, which was read in the cycle. */
-WORLD_TEST(a_limit_that_is_known_is_not_read_again) {
-  put(w, 10, "g", 1000);
-  put_limit(w, 10);
-  proctree_write(&w->tree, "sys/fs/cgroup/g.service/memory.current", "17\n", 3);
+  f.cgroup = "/g.service";
+  world_put(w, f);
   world_group(w, "unit", "Unit", "g.service", NULL, NULL);
-  raise_for(w, "unit");
-  proctree_write(&w->tree, "sys/fs/cgroup/g.service/memory.max", "4096\n", 5);
-  cycle(w);
-  assert_int_equal(world_written(0)->summary.limit_bytes, 8 * MIB);
+  proctree_write(&w->tree, "sys/fs/cgroup/g.service/memory.current", "17\n", 3);
+  proctree_write(&w->tree, "sys/fs/cgroup/g.service/memory.max", limit,
+                 strlen(limit));
+  return summary_of(w, "unit")->limit_bytes;
 }
 
-/* Who reads it waits for ever; the others have their mappings all the same. */
-WORLD_TEST(a_limit_that_hangs_is_left_out) {
-  parsed d;
+WORLD_TEST(a_summary_has_the_limit_of_the_control_group) {
+  assert_int_equal(limit_of(w, "8388608\n"), 8 * MIB);
+}
 
-  w->settings.read_timeout_ns = 100 * NS_PER_MS;
-  put_many(w, 3);
-  put_limit(w, 12);
-  raise_for(w, "g");
-  proctree_hang(&w->tree, "12/cgroup");
-  cycle(w);
-  d = read_it();
-  assert_members(d, "12 11 10", 0);
-  assert_int_equal(world_written(0)->summary.limit_bytes, 0);
-  assert_int_equal(world_written(0)->summary.n, 3);
-  assert_null(mappings_at(d, 0));
-  assert_non_null(mappings_at(d, 1));
-  assert_int_equal(world_diag(w, DIAG_HUNG)->pid, 12);
-  assert_string_equal(world_diag(w, DIAG_HUNG)->file, "cgroup");
-  proctree_wake(&w->tree, "12/cgroup");
+WORLD_TEST(no_limit_is_none_in_a_summary) {
+  assert_int_equal(limit_of(w, "max\n"), 0);
 }
