@@ -4,8 +4,7 @@
 
 #include "proc/arith.h"
 
-/* The last name is not of a part. */
-static const char *const names[HOST_PARTS + 1] = {
+static const char *const names[HOST_NUMBERS] = {
     [HOST_FREE] = "free",
     [HOST_GROUPS] = "groups",
     [HOST_HUGETLB_USED] = "hugetlb_used",
@@ -22,7 +21,7 @@ static const char *const names[HOST_PARTS + 1] = {
     [HOST_PAGE_CACHE] = "page_cache",
     [HOST_SWAP_CACHE] = "swap_cache",
     [HOST_UNACCOUNTED] = "unaccounted",
-    [HOST_PARTS] = "outside",
+    [HOST_OUTSIDE] = "outside",
 };
 
 /* True for parts that are not a single key of meminfo. */
@@ -69,8 +68,8 @@ static void set_groups(const struct meminfo_sample *m,
 
   put(a, HOST_GROUPS, mapped, true);
   a->error[HOST_GROUPS] = distance(mapped, h->pss + outside);
-  a->outside = outside;
-  a->outside_error = min(doubt, max(outside, room - outside));
+  put(a, HOST_OUTSIDE, outside, true);
+  a->error[HOST_OUTSIDE] = min(doubt, max(outside, room - outside));
 }
 
 /* Cached and Mapped both include files and shmem; Cached also unmapped pages.
@@ -146,7 +145,7 @@ static void fit(uint64_t mem_total, struct host_account *a) {
   }
   put(a, HOST_UNACCOUNTED, left, true);
   a->error[HOST_UNACCOUNTED] = cut;
-  a->outside = min(a->outside, a->bytes[HOST_GROUPS]);
+  a->bytes[HOST_OUTSIDE] = min(a->bytes[HOST_OUTSIDE], a->bytes[HOST_GROUPS]);
 }
 
 bool host_account_make(const struct meminfo_sample *m,
@@ -174,20 +173,16 @@ bool host_account_make(const struct meminfo_sample *m,
 /* Each part takes two steps: the amount and its error. */
 bool host_next(const struct host_account *a, unsigned *cursor,
                struct host_value *ret) {
-  while (*cursor < 2 * (HOST_PARTS + 1)) {
+  while (*cursor < 2 * HOST_NUMBERS) {
     unsigned part = *cursor / 2;
-    bool is_error = (*cursor)++ & 1, is_part = part < HOST_PARTS;
+    bool is_error = (*cursor)++ & 1;
 
-    if ((is_part && !((a->known >> part) & 1)) ||
-        (is_error && !has_error(part)))
+    if (!((a->known >> part) & 1) || (is_error && !has_error(part)))
       continue;
     snprintf(ret->name, sizeof(ret->name), "%s%s", names[part],
              is_error ? "_error" : "");
-    ret->is_part = is_part && !is_error;
-    if (is_part)
-      ret->bytes = is_error ? a->error[part] : a->bytes[part];
-    else
-      ret->bytes = is_error ? a->outside_error : a->outside;
+    ret->is_part = part < HOST_PARTS && !is_error;
+    ret->bytes = is_error ? a->error[part] : a->bytes[part];
     return true;
   }
   return false;

@@ -74,7 +74,10 @@ enum host_part {
   HOST_PAGE_CACHE,
   HOST_SWAP_CACHE,
   HOST_UNACCOUNTED,
-  HOST_PARTS
+  HOST_PARTS,
+  /* Of HOST_GROUPS, what belongs to processes of no group. */
+  HOST_OUTSIDE = HOST_PARTS,
+  HOST_NUMBERS
 };
 
 /* The part of the processes' memory that may come or go between the readings of
@@ -105,10 +108,8 @@ struct host_devices {
 
 struct host_account {
   uint32_t known; /* bit per part that this kernel has; 0 for no account */
-  uint64_t bytes[HOST_PARTS]; /* add up to MemTotal */
-  uint64_t error[HOST_PARTS];
-  /* The part of HOST_GROUPS that belongs to processes of no group. */
-  uint64_t outside, outside_error;
+  uint64_t bytes[HOST_NUMBERS]; /* the parts add up to MemTotal */
+  uint64_t error[HOST_NUMBERS];
 };
 
 /* Returns false, and leaves *ret unchanged, if meminfo lacks a key that every

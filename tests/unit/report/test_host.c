@@ -187,18 +187,18 @@ TEST(outside_is_as_sure_as_the_groups) {
 
   h.outside_resident = 2000 * MIB;
   a = account(&m, &h, NULL);
-  assert_int_equal(a.outside_error, moves);
+  assert_int_equal(a.error[HOST_OUTSIDE], moves);
   doubt_add(&h.pss_doubt, (struct doubt){.common = (double)(50 * MIB)});
   a = account(&m, &h, NULL);
-  assert_int_equal(a.outside_error, moves + 50 * MIB);
+  assert_int_equal(a.error[HOST_OUTSIDE], moves + 50 * MIB);
   /* It cannot be off by more than there is room for. */
   h.outside_resident = 610 * MIB;
   doubt_add(&h.pss_doubt, (struct doubt){.common = (double)(4 * GIB)});
   a = account(&m, &h, NULL);
-  assert_int_equal(a.outside_error, 608 * MIB);
+  assert_int_equal(a.error[HOST_OUTSIDE], 608 * MIB);
   h.outside_resident = 0;
   a = account(&m, &h, NULL);
-  assert_int_equal(a.outside_error, 0);
+  assert_int_equal(a.error[HOST_OUTSIDE], 0);
 }
 
 /* --- files and shmem --- */
@@ -277,7 +277,7 @@ TEST(a_host_that_is_known_page_by_page_is_found) {
     assert_int_equal(a.bytes[HOST_TMPFS], tmpfs);
     assert_int_equal(a.bytes[HOST_SWAP_CACHE], unmapped);
     assert_int_equal(a.bytes[HOST_UNACCOUNTED], rest + PAGE);
-    assert_int_equal(a.outside, outside);
+    assert_int_equal(a.bytes[HOST_OUTSIDE], outside);
     assert_int_equal(a.error[HOST_GROUPS], 0);
     assert_true(a.error[HOST_TMPFS] <= outside);
   }
