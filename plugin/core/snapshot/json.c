@@ -50,42 +50,29 @@ void json_done(struct json *j) {
 
 /* --- text --- */
 
-static bool is_special(uint32_t c) { return c < 0x20 || c == '"' || c == '\\'; }
-
-/* The number of bytes before the first one that has to be escaped. */
-static size_t plain_length(const char *text, size_t left) {
-  size_t n = 0, length = 1;
-  uint32_t c;
-
-  for (; n < left && length > 0; n += length) {
-    length = utf8_decode(text + n, left - n, &c);
-    if (length == 1 && is_special(c))
-      break;
-  }
-  return n;
-}
-
 static void put_escaped(struct json *j, unsigned char c) {
-  static const char specials[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
-  const char *special = c ? strchr(specials, c) : NULL;
   char text[8];
 
-  if (special)
-    snprintf(text, sizeof(text), "\\%c", letters[special - specials]);
+  if (c == '"' || c == '\\')
+    snprintf(text, sizeof(text), "\\%c", c);
   else
     snprintf(text, sizeof(text), c < 0x20 ? "\\u%04X" : "\\\\x%02x", c);
   put_word(j, text);
 }
 
 static void put_string(struct json *j, const char *text, size_t len) {
-  put_word(j, "\"");
-  for (size_t i = 0; i < len && !j->error;) {
-    size_t n = plain_length(text + i, len - i);
+  size_t n;
+  uint32_t c;
 
-    put(j, text + i, n);
-    i += n;
-    if (i < len)
-      put_escaped(j, (unsigned char)text[i++]);
+  put_word(j, "\"");
+  for (size_t i = 0; i < len && !j->error; i += n) {
+    n = utf8_decode(text + i, len - i, &c);
+    if (n > 1 || (n == 1 && c >= 0x20 && c != '"' && c != '\\')) {
+      put(j, text + i, n);
+      continue;
+    }
+    put_escaped(j, (unsigned char)text[i]);
+    n = 1;
   }
   put_word(j, "\"");
 }
@@ -99,8 +86,9 @@ static void begin(struct json *j, const char *key) {
     put_word(j, ",");
   if (!key)
     return;
-  put_string(j, key, strlen(key));
-  put_word(j, ":");
+  put_word(j, "\"");
+  put_word(j, key);
+  put_word(j, "\":");
 }
 
 void json_object(struct json *j, const char *key) {

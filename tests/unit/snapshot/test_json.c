@@ -65,7 +65,7 @@ TEST(everything_is_written_on_one_line) {
   json_object(&j, "c");
   json_end_object(&j);
   json_end_object(&j);
-  assert_written(&j, "{\"a\":1,\"b\":[\"x\\ny\",0.500000,true,"
+  assert_written(&j, "{\"a\":1,\"b\":[\"x\\u000Ay\",0.500000,true,"
                      "9007199254740993,9223372036854775807],\"c\":{}}\n");
   json_done(&j); /* twice */
 }
@@ -121,9 +121,9 @@ TEST(valid_utf_8_stays) {
 
 TEST(hostile_bytes_are_escaped_as_json_has_it) {
   static const struct row rows[] = {
-      {TEXT("\"},\n{\"pid\":1"), "\\\"},\\n{\\\"pid\\\":1"},
+      {TEXT("\"},\n{\"pid\":1"), "\\\"},\\u000A{\\\"pid\\\":1"},
       {TEXT("a\\nb"), "a\\\\nb"},
-      {TEXT("\0\1\x1b[2J\t\r"), "\\u0000\\u0001\\u001B[2J\\t\\r"},
+      {TEXT("\0\1\x1b[2J\t\r"), "\\u0000\\u0001\\u001B[2J\\u0009\\u000D"},
   };
 
   assert_rows(rows, LENGTH(rows));
