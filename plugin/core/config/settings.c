@@ -216,7 +216,6 @@ int settings_finish(struct settings *s) {
   if (!s->proc_root && !(s->proc_root = strdup("/proc")))
     return -ENOMEM;
   rc = makes_groups(s) ? 0 : add_default_rules(s);
-
   if (rc < 0)
     return rc;
   if (s->capture.command_lines == CHOICE_UNSET)
@@ -230,28 +229,17 @@ int settings_finish(struct settings *s) {
   return 0;
 }
 
-static bool has_command_lines(const struct settings *s) {
-  return ((s->wants_snapshots || s->state_file || s->state_history) &&
-          s->command_lines == CHOICE_YES) ||
-         (s->capture.directory && s->capture.command_lines == CHOICE_YES);
-}
-
-unsigned settings_attributes(const struct settings *s) {
-  unsigned attributes = settings_rule_attributes(s);
-
-  if (settings_has_snapshots(s))
-    attributes |= has_command_lines(s)
-                      ? EVERY_ATTRIBUTE
-                      : EVERY_ATTRIBUTE & ~(1U << ATTRIBUTE_COMMAND_LINE);
-  return attributes;
-}
-
 unsigned settings_rule_attributes(const struct settings *s) {
   unsigned attributes = 0;
 
   for (size_t i = 0; i < s->n_rules; i++)
     attributes |= rule_attributes(&s->rules[i]);
   return attributes;
+}
+
+unsigned settings_attributes(const struct settings *s) {
+  return settings_has_snapshots(s) ? EVERY_ATTRIBUTE
+                                   : settings_rule_attributes(s);
 }
 
 bool settings_want_page_tables(const struct settings *s) {

@@ -312,38 +312,14 @@ TEST(captures_inherit_the_choice_of_command_lines) {
   }
 }
 
-/* Command lines only where they are written, or a rule looks at them. */
-TEST(snapshots_want_all_names) {
-  const unsigned all = (1U << ATTRIBUTES) - 1;
-  static const struct {
-    bool has_state, has_captures;
-    enum choice state, captures;
-    bool has_command_lines;
-  } rows[] = {{true, false, CHOICE_YES, CHOICE_NO, true},
-              {true, false, CHOICE_NO, CHOICE_YES, false},
-              {false, true, CHOICE_YES, CHOICE_NO, false},
-              {false, true, CHOICE_NO, CHOICE_YES, true},
-              {true, true, CHOICE_NO, CHOICE_NO, false}};
+SETTINGS_TEST(snapshots_want_all_names) {
+  struct config_error reason;
 
-  for (size_t i = 0; i < LENGTH(rows); i++) {
-    struct config_error reason;
-    struct settings s;
-
-    settings_init(&s);
-    add(&s, "web");
-    s.command_lines = rows[i].state;
-    s.capture.command_lines = rows[i].captures;
-    if (rows[i].has_state)
-      assert_int_equal(settings_set_path(&s.state_file, "/s", &reason), 0);
-    if (rows[i].has_captures)
-      assert_int_equal(settings_set_path(&s.capture.directory, "/c", &reason),
-                       0);
-    assert_int_equal(settings_finish(&s), 0);
-    assert_int_equal(settings_attributes(&s), rows[i].has_command_lines
-                                                  ? all
-                                                  : all & ~BIT(COMMAND_LINE));
-    settings_done(&s);
-  }
+  add(s, "web");
+  assert_int_equal(settings_attributes(s), BIT(COMM));
+  assert_int_equal(settings_set_path(&s->capture.directory, "/c", &reason), 0);
+  assert_int_equal(settings_attributes(s), (1U << ATTRIBUTES) - 1);
+  assert_int_equal(settings_rule_attributes(s), BIT(COMM));
 }
 
 TEST(stricter_of_two_policies_counts) {
