@@ -91,17 +91,45 @@ WORLD_TEST(a_large_process_is_named_and_all_are_counted) {
   assert_non_null(strstr(stub.logs[0], " \"g\" (one of 5) would hold its"));
 }
 
-static void log_denials(uint64_t rollup, uint64_t exe, const char *expected) {
-  struct cycle_results results = {.host.absence = HOST_IS_SEEN};
+static void log_results(struct log_state *s, struct cycle_results *results) {
   const struct settings settings = {.proc_root = (char[]){"/proc"}};
+
+  results->host.absence = HOST_IS_SEEN;
+  log_after_cycle(s, results, &settings, 0);
+}
+
+static void log_denials(uint64_t rollup, uint64_t exe, const char *expected) {
+  struct cycle_results results = {.snapshot_error = 0};
   struct log_state s = {.is_command = true};
 
   results.diags[DIAG_ROLLUP_DENIED].count = rollup;
   results.diags[DIAG_EXECUTABLE_DENIED].count = exe;
   stub.n_logs = 0;
-  log_after_cycle(&s, &results, &settings, 0);
+  log_results(&s, &results);
   assert_int_equal(stub.n_logs, 1);
   assert_non_null(strstr(stub.logs[0], expected));
+}
+
+TEST(hang_of_all_readers_is_logged_until_a_reader_is_free) {
+  struct cycle_results results = {.snapshot_error = 0};
+  struct log_state s = {.scarce = 0};
+
+  stub_clear();
+  results.diags[DIAG_HUNG] =
+      (struct diag){.count = 4, .pid = 7, .file = "maps"};
+  results.diags[DIAG_READERS_HUNG].count = 1;
+  log_results(&s, &results);
+  assert_int_equal(stub.n_logs, 2);
+  assert_non_null(strstr(stub.logs[0], "7 \"\" (one of 4) did not end"));
+  assert_non_null(strstr(stub.logs[0], "ReadTimeout: maps; the process hangs"));
+  assert_non_null(strstr(stub.logs[1], "4 reads hang"));
+  results.diags[DIAG_HUNG].count = 0;
+  log_results(&s, &results);
+  assert_int_equal(stub.n_logs, 2);
+  results.diags[DIAG_READERS_HUNG].count = 0;
+  log_results(&s, &results);
+  assert_int_equal(stub.n_logs, 3);
+  assert_non_null(strstr(stub.logs[2], "has returned"));
 }
 
 TEST(refusals_are_counted_by_file) {

@@ -261,48 +261,6 @@ FIXTURE_TEST(a_clock_that_jumps_does_no_harm) {
   }
 }
 
-/* Reads once and again until the process is no longer hung. */
-static void read_until_well(void) {
-  do
-    read_once();
-  while (value("smaps/count-hung") > 0);
-}
-
-/* From now on the rollups of so many processes hang; and no more. */
-static void hang_rollups(uint32_t n) {
-  char path[32];
-
-  for (uint32_t pid = 10; pid < 10 + n; pid++) {
-    proctree_put(&tree, &(struct fake){.pid = pid, .comm = "web"});
-    snprintf(path, sizeof(path), "%u/smaps_rollup", pid);
-    proctree_hang(&tree, path);
-  }
-}
-
-static void wake_rollups(uint32_t n) {
-  char path[32];
-
-  for (uint32_t pid = 10; pid < 10 + n; pid++) {
-    snprintf(path, sizeof(path), "%u/smaps_rollup", pid);
-    proctree_wake(&tree, path);
-    proctree_put(&tree, &(struct fake){.pid = pid, .comm = "web"});
-  }
-  read_until_well();
-}
-
-FIXTURE_TEST(hang_of_all_readers_is_logged_until_a_reader_is_free) {
-  hang_rollups(4);
-  start_web("ReadTimeout 0.1");
-  for (int i = 0; i < 3; i++)
-    read_once();
-  assert_int_equal(stub.n_logs, 2);
-  assert_non_null(strstr(stub.logs[0], "one of 4)"));
-  assert_non_null(strstr(stub.logs[1], "4 reads hang"));
-  wake_rollups(4);
-  assert_int_equal(stub.n_logs, 3);
-  assert_non_null(strstr(stub.logs[2], "has returned"));
-}
-
 FIXTURE_TEST(max_groups_is_said_once) {
 
   proctree_put(&tree, &(struct fake){.pid = 11, .comm = "b\nd"});
