@@ -44,17 +44,14 @@ static bool can_trace(void) {
 }
 
 static const char *find_remedy(const struct log_state *s) {
-  if (!can_trace())
-    return s->is_command ? "run smaps-report as root"
-                         : "grant collectd CAP_SYS_PTRACE with a drop-in for "
-                           "collectd.service: [Service] "
-                           "CapabilityBoundingSet=CAP_SYS_PTRACE "
-                           "AmbientCapabilities=CAP_SYS_PTRACE";
-  return s->is_command
-             ? "check the security module (AppArmor, SELinux) and the parent "
-               "user namespace (smaps-report has CAP_SYS_PTRACE)"
-             : "check the security module (AppArmor, SELinux) and the parent "
-               "user namespace (collectd has CAP_SYS_PTRACE)";
+  if (can_trace())
+    return "check the security module (AppArmor, SELinux) and the parent user "
+           "namespace (CAP_SYS_PTRACE is there)";
+  return s->is_command ? "run smaps-report as root"
+                       : "grant collectd CAP_SYS_PTRACE with a drop-in for "
+                         "collectd.service: [Service] "
+                         "CapabilityBoundingSet=CAP_SYS_PTRACE "
+                         "AmbientCapabilities=CAP_SYS_PTRACE";
 }
 
 /* All refusals have the same cause, so one line reports all of them. */

@@ -93,7 +93,7 @@ static int refuse_captures(const struct selector *s, size_t wanted,
 }
 
 static int check_captures(const struct rule *r, struct config_error *reason) {
-  size_t wanted = template_captures(&r->name);
+  size_t wanted = template_needs(&r->name).captures;
   size_t end;
 
   for (size_t i = 0; i < r->n_selectors; i = end) {
@@ -118,7 +118,7 @@ int rule_check(const struct rule *r, struct config_error *reason) {
     return config_error_set(reason,
                             "expected at least one selector, such as Comm or "
                             "Unit");
-  if (template_captures(&r->name) == 0)
+  if (template_needs(&r->name).captures == 0)
     return 0;
   return check_captures(r, reason);
 }
@@ -185,7 +185,7 @@ static unsigned selector_attributes(const struct rule *r,
 }
 
 unsigned rule_attributes(const struct rule *r) {
-  unsigned attributes = template_attributes(&r->name);
+  unsigned attributes = template_needs(&r->name).attributes;
 
   for (size_t i = 0; i < r->n_selectors; i++)
     attributes |= selector_attributes(r, &r->selectors[i]);

@@ -96,30 +96,24 @@ void template_done(struct template *t) {
   t->text = NULL;
 }
 
-bool template_is_fixed(const struct template *t) {
-  return template_attributes(t) == 0 && template_captures(t) == 0;
-}
-
-unsigned template_attributes(const struct template *t) {
+struct template_needs template_needs(const struct template *t) {
+  struct template_needs needs = {.captures = 0};
   const char *at = t->text;
-  unsigned attributes = 0;
   struct piece piece;
 
-  while (next_piece(&at, &piece) > 0)
+  while (next_piece(&at, &piece) > 0) {
     if (piece.attribute < ATTRIBUTES)
-      attributes |= 1U << piece.attribute;
-  return attributes;
+      needs.attributes |= 1U << piece.attribute;
+    if (piece.capture > needs.captures)
+      needs.captures = piece.capture;
+  }
+  return needs;
 }
 
-size_t template_captures(const struct template *t) {
-  const char *at = t->text;
-  struct piece piece;
-  size_t most = 0;
+bool template_is_fixed(const struct template *t) {
+  struct template_needs needs = template_needs(t);
 
-  while (next_piece(&at, &piece) > 0)
-    if (piece.capture > most)
-      most = piece.capture;
-  return most;
+  return needs.attributes == 0 && needs.captures == 0;
 }
 
 static bool add_capture(const struct captures *c, size_t number,

@@ -19,14 +19,16 @@ int template_init(struct template *t, const char *text,
                   struct config_error *reason);
 void template_done(struct template *t);
 
+/* What the placeholders use: a bit per attribute, and the highest capture. */
+struct template_needs {
+  unsigned attributes;
+  size_t captures;
+};
+
+struct template_needs template_needs(const struct template *t);
+
 /* True if the template has no placeholder. */
 bool template_is_fixed(const struct template *t);
-
-/* Bit per attribute that a placeholder uses. */
-unsigned template_attributes(const struct template *t);
-
-/* The highest capture that a placeholder uses, or 0. */
-size_t template_captures(const struct template *t);
 
 /*
  * Expands the name. False if a placeholder has no value for this process, or if

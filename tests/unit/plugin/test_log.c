@@ -152,6 +152,6 @@ TEST(own_capability_is_known_where_capget_is_refused) {
   assert_int_equal(__real_syscall(SYS_capget, &header, data), 0);
   log_denials(1, 0,
               (data[0].effective >> CAP_SYS_PTRACE) & 1
-                  ? "(smaps-report has CAP_SYS_PTRACE)"
+                  ? "(CAP_SYS_PTRACE is there)"
                   : "run smaps-report as root");
 }
