@@ -23,7 +23,6 @@ endif
 SHAPE         := $(B)/tests/support/shape
 # A program takes of the archive only what it uses.
 SUPPORT_LIB   := $(B)/tests/support/support.a
-UNIT_SUPPORT  := $(B)/tests/support/machine.o $(SUPPORT_LIB)
 FAULTS_OBJ    := $(B)/tests/support/faults.o
 GLUE_SUPPORT  := $(B)/tests/support/stub_daemon.o $(B)/tests/support/items.o \
   $(FAULTS_OBJ)
@@ -53,7 +52,7 @@ $(SUPPORT_LIB): $(addprefix $(B)/tests/support/,test.o fixture.o proctree.o \
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
-$(UNIT_CORE_BIN): %: %.o $(UNIT_SUPPORT) $(CORE_LIB)
+$(UNIT_CORE_BIN): %: %.o $(SUPPORT_LIB) $(CORE_LIB)
 	$(call say,LD,$@)
 	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka $(LIBS)
 
@@ -80,7 +79,7 @@ symbol = $(or $(patsubst $(1)=%,%,$(filter $(1)=%,$(RENAMED))),$(1))
 wrap = $(eval $(addprefix $(UNIT)/,$(1)): OWN_LDFLAGS += \
   $(foreach c,$(2),-Wl,--wrap=$(call symbol,$(c))))
 
-# Pages have the size that trees are written for (machine.h).
+# Pages have the size that trees are written for (test.h).
 $(UNIT_BIN): OWN_LDFLAGS += -Wl,--wrap=sysconf -Wl,--wrap=worker_pool_new
 # A process may end between any two system calls.
 COLLECTED := core/test_collector core/test_collector_hang core/test_unseen \
@@ -137,17 +136,17 @@ $(call wrap,$(FAULTY),malloc calloc realloc reallocarray strdup strndup free \
   plugin_register_complex_read plugin_register_notification \
   plugin_dispatch_values)
 
-$(UNIT_GLUE_BIN): %: %.o $(UNIT_SUPPORT) $(filter-out $(FAULTS_OBJ),$(GLUE_SUPPORT)) \
+$(UNIT_GLUE_BIN): %: %.o $(SUPPORT_LIB) $(filter-out $(FAULTS_OBJ),$(GLUE_SUPPORT)) \
   $(GLUE_OBJ) $(CORE_LIB)
 	$(call say,LD,$@)
 	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka $(LIBS)
 
-$(UNIT_REPORT_BIN): %: %.o $(UNIT_SUPPORT) \
+$(UNIT_REPORT_BIN): %: %.o $(SUPPORT_LIB) \
   $(filter-out %/main.o,$(REPORT_OBJ)) $(CORE_LIB)
 	$(call say,LD,$@)
 	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka $(REPORT_LIBS)
 
-$(SHAPE): $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/shape*.c))
+$(SHAPE): %: %.o
 	$(call say,LD,$@)
 	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS)
 

@@ -370,9 +370,7 @@ class Shape(Talker):
         if ready != "READY":
             self.stop()
             raise AssertionError(f"shape {kind} did not come up")
-        self.pids = [int(word) for word in words if word.isdigit()]
-        extra = dict(word.split("=") for word in words if "=" in word)
-        self.swapped_bytes = int(extra.get("swapped_kib", 0)) << 10
+        self.pids = [int(word) for word in words]
 
     @property
     def root(self):

@@ -11,10 +11,9 @@
 
 struct opens opens;
 
-int __real_openat(int dir_fd, const char *path, int flags, ...);
-int __wrap_openat(int dir_fd, const char *path, int flags, ...);
-ssize_t __real_readlinkat(int dir_fd, const char *path, char *ret, size_t size);
-ssize_t __wrap_readlinkat(int dir_fd, const char *path, char *ret, size_t size);
+WRAPPED(int, openat, int dir_fd, const char *path, int flags, ...);
+WRAPPED(ssize_t, readlinkat, int dir_fd, const char *path, char *ret,
+        size_t size);
 
 static bool is_file(const char *path, const char *name) {
   const char *slash = strrchr(path, '/');

@@ -1,7 +1,6 @@
 #include "faults.h"
 
 #include "test.h"
-#include "wrap.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,12 +2,13 @@
 
 #include <pthread.h>
 
+#include "test.h"
+
 int threads_fail;
 
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-                          void *(*start)(void *), void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-                          void *(*start)(void *), void *arg);
+WRAPPED(int, pthread_create, pthread_t *thread, const pthread_attr_t *attr,
+        void *(*start)(void *), void *arg);
+
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
                           void *(*start)(void *), void *arg) {
   return threads_fail ? threads_fail

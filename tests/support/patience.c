@@ -1,5 +1,7 @@
 #include "patience.h"
 
+#include "test.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -18,10 +20,8 @@ bool (*patience_hook)(void);
 unsigned patience_waits;
 uint64_t patience_wait_ns;
 
-int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
-                                  const struct timespec *end);
-int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
-                                  const struct timespec *end);
+WRAPPED(int, pthread_cond_timedwait, pthread_cond_t *cond,
+        pthread_mutex_t *lock, const struct timespec *end);
 
 /* The text of a file of a thread; empty if it has ended. */
 static const char *read_file(const char *tid, const char *name, char *ret,

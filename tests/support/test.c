@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <smaps/worker_pool.h>
+
 #define TESTS_MAX 128
 
 static struct CMUnitTest tests[TESTS_MAX];
@@ -28,6 +30,26 @@ void test_add(const struct CMUnitTest *test, unsigned line) {
 void test_group(CMFixtureFunction setup, CMFixtureFunction teardown) {
   group_setup = setup;
   group_teardown = teardown;
+}
+
+static long page_size = 4096;
+
+void test_set_page_size(long bytes) { page_size = bytes; }
+
+WRAPPED(long, sysconf, int name);
+long __wrap_sysconf(int name) {
+  return name == _SC_PAGESIZE ? page_size : __real_sysconf(name);
+}
+
+WRAPPED(int, worker_pool_new, const struct worker_ops *ops, uint64_t timeout_ns,
+        uint64_t wait_budget_ns, struct worker_pool **ret);
+int __wrap_worker_pool_new(const struct worker_ops *ops, uint64_t timeout_ns,
+                           uint64_t wait_budget_ns, struct worker_pool **ret) {
+  const char *text = getenv("MACHINE_SLOWNESS");
+  uint64_t slowness = text ? strtoull(text, NULL, 10) : 1;
+
+  return __real_worker_pool_new(ops, slowness * timeout_ns,
+                                slowness * wait_budget_ns, ret);
 }
 
 /* An argument picks tests by a pattern, such as 'every_key*'. (cmocka's macro

@@ -76,6 +76,20 @@
              __LINE__);                                                        \
   }
 
+/*
+ * The size of a page, of the core and of the trees that tests make, is not the
+ * machine's: 4096 unless the test says another, before it makes its tree. Nor
+ * is its speed: MACHINE_SLOWNESS=5 in the environment has a reading count as
+ * hung five times later than the test says, for a machine that is emulated.
+ */
+void test_set_page_size(long bytes);
+
+/* Declares what replaces a call by the linker's --wrap (tests/tests.mk),
+ * __wrap_CALL(), and what it replaces, __real_CALL(). */
+#define WRAPPED(type, call, ...)                                               \
+  type __real_##call(__VA_ARGS__);                                             \
+  type __wrap_##call(__VA_ARGS__)
+
 void test_add(const struct CMUnitTest *test, unsigned line);
 void test_group(CMFixtureFunction setup, CMFixtureFunction teardown);
 

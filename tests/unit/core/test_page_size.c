@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "machine.h"
 #include "world.h"
 
 /* A kernel whose statm is exact, as the estimates below are. */
@@ -22,14 +21,14 @@ static void in_each_size(void (*f)(struct world *w, unsigned page_kb)) {
   for (size_t i = 0; i < LENGTH(page_sizes); i++) {
     struct world w;
 
-    machine_set_page_size(page_sizes[i]);
+    test_set_page_size(page_sizes[i]);
     print_message("pages of %ld bytes\n", page_sizes[i]);
     world_make(&w);
     world_group(&w, "g", "Comm", "g", NULL, NULL);
     f(&w, (unsigned)page_sizes[i] / 1024);
     world_remove(&w);
   }
-  machine_set_page_size(page_sizes[0]);
+  test_set_page_size(page_sizes[0]);
 }
 
 static struct fake process(uint32_t pid, unsigned private_kb) {

@@ -3,7 +3,6 @@
 #include "proc/mapping.h"
 
 #include "fixture.h"
-#include "wrap.h"
 
 #include <errno.h>
 #include <stdio.h>

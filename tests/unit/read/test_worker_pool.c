@@ -95,7 +95,7 @@ static struct worker_context *hang_one(struct worker_pool *c) {
   result = worker_pool_run(c, 1);
   assert_true(result.is_hung);
   assert_int_equal(patience_waits, WORKER_POOL_POLLS);
-  /* On a machine that is said to be slow up to five times (machine.h). */
+  /* On a machine that is said to be slow up to five times (test.h). */
   assert_in_range(patience_wait_ns, 0, 5 * SHORT_NS / WORKER_POOL_POLLS);
   assert_int_equal(result.done, 0);
   return d;

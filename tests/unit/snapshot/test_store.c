@@ -3,7 +3,6 @@
 #include "snapshot/store.h"
 
 #include "proctree.h"
-#include "wrap.h"
 
 #include <dirent.h>
 #include <errno.h>
