@@ -24,8 +24,8 @@ static const char *const op_names[OP_KINDS] = {
     [OP_STOP_MERGING] = "stop merging",
     [OP_UNMERGE] = "unmerge"};
 
-/* splitmix64 */
-unsigned history_draw(struct history *h, unsigned below) {
+/* A number from the history's own sequence: splitmix64. */
+static unsigned history_draw(struct history *h, unsigned below) {
   uint64_t x = h->random += 0x9e3779b97f4a7c15;
 
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;

@@ -80,7 +80,4 @@ void history_go_on(struct history *h);
 void history_fork_unlisted(struct history *h);
 void history_end_unlisted(struct history *h);
 
-/* A number from the history's own sequence. */
-unsigned history_draw(struct history *h, unsigned below);
-
 #endif

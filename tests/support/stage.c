@@ -158,19 +158,16 @@ void stage_run(struct stage *s, unsigned seconds) {
 
 /* --- judging --- */
 
-/* Returns how far the value is off. */
-static double judge_value(const struct stage *s, const char *name,
-                          const char *metric, double truth, double *error) {
-  char error_name[16];
-
-  snprintf(error_name, sizeof(error_name), "%s_error", metric);
-  *error = world_value(&s->world, name, error_name);
+static double far_off(const struct stage *s, const char *name,
+                      const char *metric, double truth) {
   return fabs(world_value(&s->world, name, metric) - truth);
 }
 
 void stage_judge(struct stage *s, const char *name, unsigned slots) {
   struct tally *t = &s->tally;
-  double pss = 0, uss = 0, rss = 0, off, uss_off, error, uss_error;
+  double pss = 0, uss = 0, rss = 0, off, uss_off;
+  double error = world_value(&s->world, name, "pss_error");
+  double uss_error = world_value(&s->world, name, "uss_error");
   bool is_beyond, is_uss_beyond;
 
   for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++) {
@@ -182,8 +179,8 @@ void stage_judge(struct stage *s, const char *name, unsigned slots) {
     uss += (double)rollup_uss(r);
     rss += (double)r->bytes[ROLLUP_RSS];
   }
-  off = judge_value(s, name, "pss", pss, &error);
-  uss_off = judge_value(s, name, "uss", uss, &uss_error);
+  off = far_off(s, name, "pss", pss);
+  uss_off = far_off(s, name, "uss", uss);
   /* So that NaN is beyond. */
   is_beyond = !(off <= error + s->rounding);
   is_uss_beyond = !(uss_off <= uss_error + s->rounding);
@@ -191,14 +188,10 @@ void stage_judge(struct stage *s, const char *name, unsigned slots) {
   t->beyond += is_beyond;
   t->uss_beyond += is_uss_beyond;
   t->far += off > s->far * rss;
-  t->uss_far += uss_off > s->far * rss;
   if (rss > 0) {
     t->off += off / rss;
-    t->uss_off += uss_off / rss;
     t->width += error / rss;
-    t->uss_width += uss_error / rss;
     t->worst = fmax(t->worst, off / rss);
-    t->uss_worst = fmax(t->uss_worst, uss_off / rss);
   }
   t->pss_width += pss > 0 ? error / pss : 0;
   if (is_beyond)

@@ -14,8 +14,8 @@
  * memory. `far` and `beyond` count: farther off than the stage's `far`, and
  * than the error. */
 struct tally {
-  unsigned long n, beyond, uss_beyond, far, uss_far;
-  double off, uss_off, worst, uss_worst, width, uss_width;
+  unsigned long n, beyond, uss_beyond, far;
+  double off, worst, width;
   double pss_width, beyond_worst; /* the error, and beyond it: of the PSS */
   double oldest_seconds;
   uint64_t samples, reads;

@@ -75,7 +75,6 @@ int plugin_register_complex_read(const char *group, const char *name,
   (void)interval;
   (void)user_data;
   stub.read = callback;
-  stub.read_registrations++;
   return 0;
 }
 

@@ -22,7 +22,6 @@ struct stub_daemon {
   int (*init)(void);
   int (*shutdown)(void);
   plugin_read_cb read;
-  int read_registrations;
   plugin_notification_cb notification; /* NULL where there is none */
   /* Lines that it has logged since stub_clear(). */
   char logs[STUB_LOGS_MAX][1024];

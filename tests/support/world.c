@@ -199,8 +199,8 @@ void world_keep_captures(struct world *w) {
       settings_set_path(&w->settings.capture.directory, path, &reason), 0);
 }
 
-static void raise_alarm(struct world *w, const char *group,
-                        const char *type_instance, enum severity severity) {
+void world_raise_as(struct world *w, const char *group,
+                    const char *type_instance, enum severity severity) {
   struct alarm alarm = {.severity = severity,
                         .time_ns = WORLD_WALL_NS - 1000000000,
                         .type = "memory",
@@ -213,17 +213,7 @@ static void raise_alarm(struct world *w, const char *group,
 }
 
 void world_raise(struct world *w, const char *group) {
-  raise_alarm(w, group, "pss", SEVERITY_WARNING);
-}
-
-void world_raise_about(struct world *w, const char *group,
-                       const char *type_instance) {
-  raise_alarm(w, group, type_instance, SEVERITY_WARNING);
-}
-
-void world_raise_as(struct world *w, const char *group,
-                    enum severity severity) {
-  raise_alarm(w, group, "pss", severity);
+  world_raise_as(w, group, "pss", SEVERITY_WARNING);
 }
 
 static void start(struct world *w) {

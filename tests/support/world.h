@@ -78,12 +78,10 @@ void world_step(int64_t seconds);
 void world_keep_state(struct world *w);
 void world_keep_captures(struct world *w);
 
-/* Raises an alarm about a group: a warning about its PSS, or about another
- * value, or one of that severity. */
+/* Raises an alarm about a value of a group; or a warning about its PSS. */
+void world_raise_as(struct world *w, const char *group,
+                    const char *type_instance, enum severity severity);
 void world_raise(struct world *w, const char *group);
-void world_raise_about(struct world *w, const char *group,
-                       const char *type_instance);
-void world_raise_as(struct world *w, const char *group, enum severity severity);
 
 /* The result of the snapshot with that index, from 0 for the first; waits
  * for it. */

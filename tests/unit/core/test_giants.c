@@ -13,9 +13,7 @@
 #include "test.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <malloc.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,9 +80,8 @@ static bool hides_frames, is_denied; /* those of pagemap; all of it */
 
 /* --- calls of the core --- */
 
-int __real_openat(int dir_fd, const char *path, int flags, ...);
-int __wrap_openat(int dir_fd, const char *path, int flags, ...);
-int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left);
+WRAPPED(int, openat, int dir_fd, const char *path, int flags, ...);
+WRAPPED(int, nanosleep, const struct timespec *wanted, struct timespec *left);
 
 static uint64_t resident_pages_of(uint32_t pid) {
   for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++)
@@ -281,7 +278,7 @@ static uint64_t put_pages(struct stage *s, unsigned slot) {
 
 static unsigned long cycles(void) { return stage_cycles("GIANTS_CYCLES", 300); }
 
-/* The members are one group, "g"; or each is one, "g0" and so on. */
+/* The members are one group, "a"; or each is one, "g0" and so on. */
 static struct stage *begin(const struct load *of) {
   static const uint32_t objects[MEMORY_OBJECTS] = {512, 64, 6016, 64};
   struct stage *s = stage_begin(objects);
@@ -310,14 +307,11 @@ static void print(const struct stage *s) {
   double n = (double)t->n / 100;
 
   printf("%-28s PSS off %.2f %% (max %.1f), error %.2f %%, beyond %.2f %%, "
-         "more than %.1f %% off: %.2f %%; USS off %.2f %% (max %.1f), error "
-         "%.2f %%, beyond %.2f %%, more than that: %.2f %%; %.1f samples, %.2f "
-         "reads\n",
+         "more than %.1f %% off: %.2f %%; USS beyond %.2f %%; %.1f samples, "
+         "%.2f reads\n",
          load->name, t->off / n, 100 * t->worst, t->width / n,
          (double)t->beyond / n, 100 * load->far, (double)t->far / n,
-         t->uss_off / n, 100 * t->uss_worst, t->uss_width / n,
-         (double)t->uss_beyond / n, (double)t->uss_far / n,
-         (double)t->samples / (double)cycles(),
+         (double)t->uss_beyond / n, (double)t->samples / (double)cycles(),
          (double)t->reads / (double)cycles());
 }
 

@@ -13,24 +13,6 @@ int __wrap_uname(struct utsname *u) {
   return 0;
 }
 
-static const long page_sizes[] = {4096, 16384, 65536};
-
-/* Runs a test in a new world for each size; the kernel's values are whole pages
- * of it. */
-static void in_each_size(void (*f)(struct world *w, unsigned page_kb)) {
-  for (size_t i = 0; i < LENGTH(page_sizes); i++) {
-    struct world w;
-
-    test_set_page_size(page_sizes[i]);
-    print_message("pages of %ld bytes\n", page_sizes[i]);
-    world_make(&w);
-    world_group(&w, "g", "Comm", "g", NULL, NULL);
-    f(&w, (unsigned)page_sizes[i] / 1024);
-    world_remove(&w);
-  }
-  test_set_page_size(page_sizes[0]);
-}
-
 static struct fake process(uint32_t pid, unsigned private_kb) {
   struct fake f = fake_process(pid, "g");
 
@@ -47,29 +29,8 @@ static void expect_kb(const struct world *w, const char *metric, unsigned kb) {
     fail_msg("%s is %.3f kB and not %u", metric, world_kb(w, "g", metric), kb);
 }
 
-/* --- read --- */
-
-static void read_all(struct world *w, unsigned page_kb) {
-  world_put(w, process(10, 8192));
-  world_put(w, process(11, 65536));
-  world_run(w, 1);
-  expect_kb(w, "ps_vm", 2 * 1000 * page_kb);
-  expect_kb(w, "ps_code", 2 * 30 * page_kb);
-  expect_kb(w, "ps_data", 2 * 50 * page_kb);
-  expect_kb(w, "resident", 8192 + 65536 + 2 * 4096);
-  expect_kb(w, "resident_shared", 2 * 4096);
-  expect_kb(w, "rss", 8192 + 65536 + 2 * 4096);
-  expect_kb(w, "pss", 8192 + 65536 + 4096);
-  expect_kb(w, "uss", 8192 + 65536);
-  world_assert(w, "g", "coverage=100 pss_error=0");
-}
-
-TEST(sums_of_what_is_read) { in_each_size(read_all); }
-
-/* --- estimated --- */
-
-/* The last readings, and what statm has gained since then: pages that nobody
- * else can have. */
+/* Of readings, and of what statm has gained since then: pages that nobody else
+ * can have. */
 static void follow(struct world *w, unsigned page_kb) {
   const unsigned n = 20;
 
@@ -80,6 +41,11 @@ static void follow(struct world *w, unsigned page_kb) {
       world_put(w, process(10 + i, 65536 + grown_kb));
     world_run(w, 1);
     assert_int_equal(world_counts(w)->rollup_reads, grown_kb ? 0 : n);
+    expect_kb(w, "ps_vm", n * 1000 * page_kb);
+    expect_kb(w, "ps_code", n * 30 * page_kb);
+    expect_kb(w, "ps_data", n * 50 * page_kb);
+    expect_kb(w, "resident", n * (65536 + grown_kb + 4096));
+    expect_kb(w, "resident_shared", n * 4096);
     expect_kb(w, "rss", n * (65536 + grown_kb + 4096));
     expect_kb(w, "uss", n * (65536 + grown_kb));
     expect_kb(w, "pss", n * (65536 + grown_kb + 2048));
@@ -87,4 +53,18 @@ static void follow(struct world *w, unsigned page_kb) {
   }
 }
 
-TEST(sums_of_what_has_grown_since_it_was_read) { in_each_size(follow); }
+/* The kernel's values are whole pages. */
+TEST(sums_of_what_is_read_and_has_grown_since) {
+  static const long page_sizes[] = {65536, 16384, 4096};
+
+  for (size_t i = 0; i < LENGTH(page_sizes); i++) {
+    struct world w;
+
+    test_set_page_size(page_sizes[i]);
+    print_message("pages of %ld bytes\n", page_sizes[i]);
+    world_make(&w);
+    world_group(&w, "g", "Comm", "g", NULL, NULL);
+    follow(&w, (unsigned)page_sizes[i] / 1024);
+    world_remove(&w);
+  }
+}

@@ -408,7 +408,8 @@ static void play(struct world *w, const char *script) {
     else if (*script == '.')
       cycle(w);
     else if (*script != ' ')
-      world_raise_about(w, "g", *script == 'k' ? "oom_kill" : "pss");
+      world_raise_as(w, "g", *script == 'k' ? "oom_kill" : "pss",
+                     SEVERITY_WARNING);
   }
 }
 

@@ -152,7 +152,7 @@ static void play(struct world *w, const char *script) {
     else if (*script == '!' || *script == '?')
       raise_about(w, *script == '!' ? "oom_kill" : "other");
     else
-      world_raise_as(w, (char[]){(char)tolower(*script), '\0'},
+      world_raise_as(w, (char[]){(char)tolower(*script), '\0'}, "pss",
                      isupper(*script) ? SEVERITY_FAILURE : SEVERITY_WARNING);
 }
 
@@ -199,9 +199,9 @@ WORLD_TEST(failures_come_before_all_that_wait) {
   cycle(w, 10);
   for (char c = 'a'; c < 'a' + ALARMS_MAX + 1; c++)
     world_raise(w, (char[]){c, '\0'});
-  world_raise_as(w, "r", SEVERITY_FAILURE);
-  world_raise_as(w, "s", SEVERITY_FAILURE);
-  world_raise_as(w, "t", SEVERITY_OKAY);
+  world_raise_as(w, "r", "pss", SEVERITY_FAILURE);
+  world_raise_as(w, "s", "pss", SEVERITY_FAILURE);
+  world_raise_as(w, "t", "pss", SEVERITY_OKAY);
   for (size_t i = 0; i < ALARMS_MAX; i++) {
     cycle(w, 10);
     world_written(i);
