@@ -24,37 +24,6 @@ static const struct diag *hung(const struct world *w) {
   return world_diag(w, DIAG_HUNG);
 }
 
-static void assert_hung(const struct world *w, uint32_t pid, const char *comm,
-                        const char *file) {
-  assert_int_equal(world_counts(w)->hung, 1);
-  assert_int_equal(hung(w)->pid, pid);
-  assert_string_equal(hung(w)->comm, comm);
-  assert_string_equal(hung(w)->file, file);
-}
-
-HANG_TEST(member_whose_rollup_hangs_costs_no_other_and_is_read_again) {
-  world_put(w, process(10, "a"));
-  world_put(w, process(11, "g"));
-  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
-  proctree_hang(&w->tree, "10/smaps_rollup");
-  expect_whole(w, 0, 1);
-  world_assert(w, "a", "ps_count=1 resident=140k pss_error=120k coverage=0");
-  assert_hung(w, 10, "a", "smaps_rollup");
-
-  opens.counted = "smaps_rollup";
-  for (unsigned i = 0; i < 5; i++) {
-    opens.opened = 0;
-    world_run_hung(w, i * 1000, 1);
-    assert_int_equal(opens.opened, 1); /* the other's */
-    assert_int_equal(hung(w)->count, 0);
-    assert_true(is_whole(w, 1));
-  }
-  proctree_wake(&w->tree, "10/smaps_rollup");
-  world_put(w, process(10, "a"));
-  world_run_until_none_hangs(w);
-  world_assert(w, "a", "pss=120k pss_error=0k");
-}
-
 /* Without a name it is in no group, and may be in that which goes by names that
  * cannot be read; of one that is known before, nothing is lost. */
 HANG_TEST(process_that_hangs_at_first_sight_is_in_no_group) {
@@ -71,7 +40,10 @@ HANG_TEST(process_that_hangs_at_first_sight_is_in_no_group) {
     proctree_hang(&w->tree, path);
     world_expect(w, 1, "g", "ps_count=nan rss=140k pss=120k pss_error=140k");
     world_assert(w, "named", "ps_count=0 pss_error=0");
-    assert_hung(w, 20, "b", files[i]);
+    assert_int_equal(world_counts(w)->hung, 1);
+    assert_int_equal(hung(w)->pid, 20);
+    assert_string_equal(hung(w)->comm, "b");
+    assert_string_equal(hung(w)->file, files[i]);
     assert_int_equal(world_counts(w)->processes, 2);
     proctree_wake(&w->tree, path);
     world_put(w, process(20, "b"));
@@ -276,13 +248,4 @@ HANG_TEST(last_reader_is_for_processes_that_are_well) {
   let_go(w, 13, HANGING - 3, "smaps_rollup", false);
   world_run_until_none_hangs(w);
   assert_true(world_kb(w, "a", "pss") == 120 * HANGING);
-}
-
-HANG_TEST(collector_ends_without_a_reader_that_hangs) {
-  world_watch(w, process(10, "a"));
-  proctree_hang(&w->tree, "10/smaps_rollup");
-  world_run(w, 0);
-  collector_free(w->collector);
-  w->collector = NULL;
-  proctree_wake(&w->tree, "10/smaps_rollup");
 }

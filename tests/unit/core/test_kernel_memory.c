@@ -33,22 +33,6 @@ WORLD_TEST(page_tables_are_read_with_the_memory) {
   world_assert(w, "a", "page_tables=268k");
 }
 
-/* The second grows by what has a table of its own for each page. */
-WORLD_TEST(between_readings_page_tables_are_read_where_memory_has_moved) {
-  struct fake f = process_of(10, "a", 60);
-
-  w->settings.policy.refresh = REFRESH_NEVER;
-  watch(w, f);
-  world_expect(w, 1, "a", "page_tables=64k");
-  f.tables_kb = 300;
-  f.private_kb += 63 * 4;
-  world_put(w, f);
-  world_expect(w, 1, "a", "page_tables=%d", 64 * 1024 + 63 * 8);
-  f.private_kb += 4;
-  world_put(w, f);
-  world_expect(w, 1, "a", "page_tables=304k");
-}
-
 WORLD_TEST(where_nobody_reports_page_tables_no_status_is_read) {
   w->settings.report.metrics = metric_default_set();
   opens.counted = "status";

@@ -22,28 +22,6 @@ WORLD_TEST(hidden_processes_make_empty_groups_unknown) {
   }
 }
 
-/* A process whose program is hidden, and "g", which goes by program. */
-static void start_beside_hidden(struct world *w, const char *executable) {
-  world_put(w, process(1, "init"));
-  world_group(w, "g", "Executable", executable, NULL, NULL);
-  world_other(w, "rest");
-  opens.refused_link = "exe";
-  world_run(w, 1);
-  world_run(w, 1);
-  opens.refused_link = NULL;
-  assert_int_equal(world_members(w, "rest"), 1);
-}
-
-WORLD_TEST(group_is_unknown_while_a_hidden_program_may_be_its_own) {
-  struct fake f = process(1, "init");
-
-  start_beside_hidden(w, "/sbin/init");
-  world_assert(w, "g", "ps_count=nan pss=nan resident=nan");
-  f.state = 'Z';
-  world_put(w, f);
-  world_expect(w, 1, "g", "ps_count=0 pss=0");
-}
-
 /* As after prctl(PR_SET_DUMPABLE), or a change of user. */
 WORLD_TEST(member_whose_program_is_hidden_later_may_be_there) {
   struct fake f = process(10, "worker");
