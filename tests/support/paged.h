@@ -1,9 +1,9 @@
-/* A process in a proc tree whose pages are read (fake_pages.h), and the tools
+/* A process in a proc tree whose pages are read (proctree.h), and the tools
  * for that. Its clock moves when it is asked, and pauses take no time. */
 #ifndef SMAPS_TESTS_PAGED_H
 #define SMAPS_TESTS_PAGED_H
 
-#include "fake_pages.h"
+#include "proctree.h"
 #include "read/inspect.h"
 #include "sample/page_sample.h"
 

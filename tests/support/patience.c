@@ -79,29 +79,15 @@ static bool all_others_sleep(void) {
   return sleep;
 }
 
-static struct timespec in(long ns) {
+static uint64_t to_ns(const struct timespec *t) {
+  return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
+}
+
+static uint64_t now_ns(void) {
   struct timespec t;
 
   clock_gettime(CLOCK_MONOTONIC, &t);
-  t.tv_nsec += ns;
-  if (t.tv_nsec >= 1000000000) {
-    t.tv_nsec -= 1000000000;
-    t.tv_sec++;
-  }
-  return t;
-}
-
-static bool is_after(const struct timespec *a, const struct timespec *b) {
-  return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec
-                                : a->tv_nsec > b->tv_nsec;
-}
-
-static uint64_t until(const struct timespec *end) {
-  struct timespec now = in(0);
-  int64_t ns = (int64_t)(end->tv_sec - now.tv_sec) * 1000000000 +
-               (end->tv_nsec - now.tv_nsec);
-
-  return ns > 0 ? (uint64_t)ns : 0;
+  return to_ns(&t);
 }
 
 /* A thread that waits for the lock alone is not asleep. */
@@ -117,23 +103,22 @@ static bool all_sleep_without(pthread_mutex_t *lock) {
 /* Callers check their condition after ETIMEDOUT as well. */
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
                                   const struct timespec *end) {
-  struct timespec slice = in(SHORT_NS);
+  uint64_t now = now_ns(), until = to_ns(end);
 
   if (patience_hook && patience_hook())
     return ETIMEDOUT;
-  if (is_after(end, &slice)) {
-    slice = *end;
-  } else {
+  if (until <= now + SHORT_NS) {
     patience_waits++;
-    patience_wait_ns = until(end);
-    slice = in(SLICE_NS);
+    patience_wait_ns = until > now ? until - now : 0;
+    until = now + SLICE_NS;
   }
-  do {
-    int rc = __real_pthread_cond_timedwait(cond, lock, &slice);
+  for (;;) {
+    struct timespec t = {.tv_sec = (time_t)(until / 1000000000),
+                         .tv_nsec = (long)(until % 1000000000)};
+    int rc = __real_pthread_cond_timedwait(cond, lock, &t);
 
-    if (rc != ETIMEDOUT)
+    if (rc != ETIMEDOUT || all_sleep_without(lock))
       return rc;
-    slice = in(SLICE_NS);
-  } while (!all_sleep_without(lock));
-  return ETIMEDOUT;
+    until = now_ns() + SLICE_NS;
+  }
 }

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "config/policy.h"
-#include "fake_pages.h"
 #include "few_threads.h"
 #include "patience.h"
 #include "test.h"

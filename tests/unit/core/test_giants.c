@@ -23,7 +23,6 @@
 #include "estimate/member.h"
 
 #include "draw.h"
-#include "fake_pages.h"
 #include "stage.h"
 
 enum { OBJECT_FILE, OBJECT_LIBRARY, OBJECT_BUFFERS, OBJECT_SMALL };

@@ -7,13 +7,11 @@
   TEST_WITH(name, measured_setup, world_teardown, struct world *w)
 
 static struct fake process(uint32_t pid) {
-  return (struct fake){.pid = pid,
-                       .ppid = 1,
-                       .comm = "g",
-                       .starttime = 100 + pid,
-                       .start_stack = 0x7ff000000000 + pid * 0x100000ULL,
-                       .size = 100000,
-                       .private_kb = 8192};
+  struct fake f = fake_process(pid, "g");
+
+  f.size = 100000;
+  f.private_kb = 8192;
+  return f;
 }
 
 static void expect_within_error(const struct world *w, double truth_kb) {

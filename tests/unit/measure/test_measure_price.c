@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fake_pages.h"
 #include "measured.h"
 
 #define WORLD_TEST(name)                                                       \

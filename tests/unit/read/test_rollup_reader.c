@@ -1,9 +1,8 @@
 #include "test.h"
 
+#include "proctree.h"
 #include "read/reader.h"
 #include "read/rollup_reader.h"
-
-#include "fake_pages.h"
 
 /* The reading of rollups is in test_reader.c; here is what its thread alone
  * sees. */

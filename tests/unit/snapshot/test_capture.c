@@ -6,7 +6,6 @@
 
 #include "snapshot/last_known.h"
 
-#include "fake_pages.h"
 #include "parsed.h"
 #include "world.h"
 
