@@ -150,6 +150,17 @@ void proctree_wake(const struct proctree *t, const char *path) {
   close(fd);
 }
 
+void proctree_release(const struct proctree *t, const char *path) {
+  char whole[PATH_SIZE];
+  int fd;
+
+  snprintf(whole, sizeof(whole), "%s/%s", t->root, path);
+  fd = open(whole, O_WRONLY | O_NONBLOCK);
+  proctree_unlink(t, path);
+  if (fd >= 0)
+    close(fd);
+}
+
 void proctree_unlink(const struct proctree *t, const char *path) {
   char whole[PATH_SIZE];
 

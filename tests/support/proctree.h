@@ -121,6 +121,8 @@ void fake_pages_count_each(const struct proctree *t, uint64_t frame,
  * empty; to wake waits for one to be there. The file is gone then. */
 void proctree_hang(const struct proctree *t, const char *path);
 void proctree_wake(const struct proctree *t, const char *path);
+/* The same, whether anybody waits or not. */
+void proctree_release(const struct proctree *t, const char *path);
 
 /* Moves a file; who waits for it goes on waiting. */
 void proctree_rename(const struct proctree *t, const char *from,

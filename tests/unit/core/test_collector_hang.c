@@ -65,23 +65,15 @@ static void hang(struct world *w, uint32_t n, const char *file) {
   }
 }
 
-/* And does not any more; what was never opened has nobody to be woken. */
-static void let_go(struct world *w, uint32_t first, uint32_t n,
-                   const char *file, bool was_opened) {
+/* And does not any more. */
+static void let_go(struct world *w, uint32_t n, const char *file) {
   char path[32];
 
-  for (uint32_t pid = first; pid < first + n; pid++) {
+  for (uint32_t pid = 10; pid < 10 + n; pid++) {
     snprintf(path, sizeof(path), "%u/%s", pid, file);
-    if (was_opened)
-      proctree_wake(&w->tree, path);
-    else
-      proctree_unlink(&w->tree, path);
+    proctree_release(&w->tree, path);
     world_put(w, process(pid, "a"));
   }
-}
-
-static void wake(struct world *w, uint32_t n, const char *file) {
-  let_go(w, 10, n, file, true);
 }
 
 static uint64_t unidentified(const struct world *w) {
@@ -152,7 +144,7 @@ HANG_TEST(dead_main_thread_that_cannot_be_inspected_is_alive) {
   world_put(w, f);
   world_expect(w, 1, "g", "ps_count=nan pss=nan");
   assert_int_equal(unidentified(w), WORKERS + 1);
-  wake(w, WORKERS, "stat");
+  let_go(w, WORKERS, "stat");
 }
 
 HANG_TEST(known_process_whose_stat_hangs_stays_a_member) {
@@ -223,8 +215,7 @@ HANG_TEST(when_all_readers_hang_statm_alone_is_read) {
     world_assert(w, "g", "resident=140k coverage=0");
     assert_true(world_kb(w, "g", "pss") > 0);
   }
-  wake(w, WORKERS, "smaps_rollup");
-  let_go(w, 10 + WORKERS, HANGING - WORKERS, "smaps_rollup", false);
+  let_go(w, HANGING, "smaps_rollup");
   world_run_until_none_hangs(w);
   assert_true(world_kb(w, "a", "pss") == 120 * HANGING);
   assert_true(is_whole(w, 1));
@@ -244,8 +235,7 @@ HANG_TEST(last_reader_is_for_processes_that_are_well) {
   world_run_hung(w, 0, HANGING);
   assert_int_equal(world_diag(w, DIAG_READERS_HUNG)->count, 0);
   world_assert(w, "g", "pss=120k coverage=100");
-  wake(w, 3, "smaps_rollup");
-  let_go(w, 13, HANGING - 3, "smaps_rollup", false);
+  let_go(w, HANGING, "smaps_rollup");
   world_run_until_none_hangs(w);
   assert_true(world_kb(w, "a", "pss") == 120 * HANGING);
 }

@@ -10,12 +10,8 @@
  */
 #include "test.h"
 
-#include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "history.h"
 #include "stage.h"
@@ -85,19 +81,13 @@ static void put_path(const struct stage *s, char *ret, size_t size) {
   snprintf(ret, size, "%u/smaps_rollup", s->shown[s->hanging_slot].pid);
 }
 
-/* Whether anybody has come to read it or not. */
 static void wake(struct stage *s) {
-  char path[64], whole[128];
-  int fd;
+  char path[64];
 
   if (s->hanging_slot == MEMORY_SLOTS)
     return;
   put_path(s, path, sizeof(path));
-  snprintf(whole, sizeof(whole), "%s/%s", s->world.tree.root, path);
-  fd = open(whole, O_WRONLY | O_NONBLOCK);
-  proctree_unlink(&s->world.tree, path);
-  if (fd >= 0)
-    close(fd);
+  proctree_release(&s->world.tree, path);
   s->shown_sizes[s->hanging_slot] = 0; /* to be put */
   s->hanging_slot = MEMORY_SLOTS;
 }
