@@ -293,13 +293,18 @@ static void report_capture(const struct write_result *w) {
         summary);
 }
 
-/* Logs each failure of the history, which is written once an hour at most. */
-static void report_state(const struct write_result *w) {
-  bool is_history = w->kind == DOCUMENT_HISTORY;
+/* Logs each failure of the history, which is written once an hour at most, and
+ * of the directory of captures, which is checked at start. */
+static void report_place(const struct write_result *w) {
+  static const char *const options[DOCUMENT_KINDS] = {
+      [DOCUMENT_STATE] = "StateFile",
+      [DOCUMENT_HISTORY] = "StateHistory",
+      [DOCUMENT_PLACE] = "<Capture>: Directory"};
+  bool is_state = w->kind == DOCUMENT_STATE;
 
-  if (w->error && (is_history || !atomic_exchange(&has_state_failed, true)))
-    ERROR("smaps plugin: %s \"%s\" cannot be written: %s",
-          is_history ? "StateHistory" : "StateFile", w->path, explain(w));
+  if (w->error && (!is_state || !atomic_exchange(&has_state_failed, true)))
+    ERROR("smaps plugin: %s \"%s\" cannot be written: %s", options[w->kind],
+          w->path, explain(w));
   if (!w->error && atomic_exchange(&has_state_failed, false))
     NOTICE("smaps plugin: StateFile \"%s\" is written again", w->path);
 }
@@ -308,5 +313,5 @@ void notification_written(const struct write_result *w) {
   if (w->kind == DOCUMENT_CAPTURE)
     report_capture(w);
   else
-    report_state(w);
+    report_place(w);
 }

@@ -449,6 +449,8 @@ void recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns) {
   bool is_first = !r->has_begun;
 
   r->has_begun = true;
+  if (is_first && r->writer && r->settings->capture.directory)
+    writer_submit(r->writer, &(struct document){.kind = DOCUMENT_PLACE});
   if (!r->writer || (is_first && !r->settings->has_state_at_start))
     return;
   r->is_one_lost = false;

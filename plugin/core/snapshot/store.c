@@ -134,6 +134,16 @@ static int open_directory(const char *directory) {
   return rc;
 }
 
+int store_check(const char *directory) {
+  int fd = open_directory(directory), rc;
+
+  if (fd < 0)
+    return fd;
+  rc = faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) == 0 ? 0 : -errno;
+  close(fd);
+  return rc;
+}
+
 /* --- keeping within the limits --- */
 
 #define DAY_NS (UINT64_C(86400) * 1000000000)

@@ -23,6 +23,10 @@ struct store {
   bool is_one_a_time; /* the first file of a time stays */
 };
 
+/* Makes a directory that is missing, without its parents. Returns 0, or the
+ * negative errno with which store_add() would fail. */
+int store_check(const char *directory);
+
 /*
  * Adds a file named smaps-WHEN-SUBJECT.json, or replaces it. WHEN is the time
  * in UTC, in seconds, so the names sort by time; a '/' in the subject becomes

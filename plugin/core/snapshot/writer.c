@@ -47,7 +47,8 @@ int writer_new(const struct settings *settings,
   const struct capture_settings *capture = &settings->capture;
   const char *const paths[] = {[DOCUMENT_STATE] = settings->state_file,
                                [DOCUMENT_HISTORY] = settings->state_history,
-                               [DOCUMENT_CAPTURE] = capture->directory};
+                               [DOCUMENT_CAPTURE] = capture->directory,
+                               [DOCUMENT_PLACE] = capture->directory};
   struct writer *w = calloc(1, sizeof(*w));
 
   if (!w)
@@ -102,6 +103,12 @@ static void write_document(struct writer *w, const struct document *d) {
   char path[PATH_MAX + NAME_MAX];
   int rc;
 
+  if (d->kind == DOCUMENT_PLACE) {
+    rc = store_check(w->paths[DOCUMENT_PLACE]);
+    if (rc < 0)
+      report(w, d->kind, d, NULL, rc);
+    return;
+  }
   if (d->kind == DOCUMENT_CAPTURE) {
     rc = store_add(&w->captures, d->subject, d->time_ns, d->text, d->len, path,
                    sizeof(path));

@@ -14,6 +14,7 @@ enum document_kind {
   DOCUMENT_STATE,   /* replaces the state file, is added to the history */
   DOCUMENT_CAPTURE, /* is added to the captures */
   DOCUMENT_HISTORY, /* only in results: a state that the history lacks */
+  DOCUMENT_PLACE,   /* no text: the captures' directory is made or checked */
   DOCUMENT_KINDS
 };
 

@@ -265,15 +265,18 @@ WORLD_TEST(a_group_is_not_captured_again_while_it_is) {
   assert_string_equal(subjects(w), "a");
 }
 
-/* A full disk is no better for trying. */
+/* A full disk is no better for trying. The directory is tried at start. */
 WORLD_TEST(a_capture_that_cannot_be_written_counts_too) {
   world_keep_captures(w);
   proctree_write(&w->tree, "captures", "", 0);
   put_letters(w, 1);
   play(w, ".a.a.");
   world_stop(w);
-  assert_int_equal(world_n_written(), 1);
+  assert_int_equal(world_n_written(), 2);
+  assert_int_equal(world_written(0)->kind, DOCUMENT_PLACE);
   assert_int_equal(world_written(0)->error, -ENOTDIR);
+  assert_int_equal(world_written(1)->kind, DOCUMENT_CAPTURE);
+  assert_int_equal(world_written(1)->error, -ENOTDIR);
 }
 
 /* --- what hangs ----------------------------------------------------------- */
