@@ -3,6 +3,8 @@
 #include <collectd/core/daemon/collectd.h>
 #include <collectd/core/daemon/plugin.h>
 
+#include <smaps/store.h>
+
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -266,17 +268,8 @@ static void notify_of_capture(const struct write_result *w) {
 }
 
 static const char *explain(const struct write_result *w) {
-  switch (w->error) {
-  case -EBUSY:
-    return "earlier files are still being written";
-  case -EPERM:
-    return "access is denied, others can write to the directory, or neither "
-           "root nor the user of collectd owns it";
-  case -EFBIG:
-    return "it is larger than MaxBytes";
-  default:
-    return strerror(-w->error);
-  }
+  return w->error == -EBUSY ? "earlier files are still being written"
+                            : store_error(w->error);
 }
 
 static void report_capture(const struct write_result *w) {

@@ -6,16 +6,19 @@
 #include "log.h"
 #include "memory.h"
 #include "messages.h"
-#include "place.h"
 #include "text.h"
 
 #include <smaps/collector.h>
+#include <smaps/store.h>
 
+#include <errno.h>
 #include <libgen.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <unistd.h>
 
 static const char *const default_configs[] = {
     "/etc/collectd/collectd.conf",
@@ -235,21 +238,38 @@ static void note_who_checked(void) {
           user ? user->pw_name : number);
 }
 
+static int check_parent(const char *path) {
+  char copy[PATH_MAX], parent[PATH_MAX + 2];
+  struct stat st;
+
+  if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+    return -EISDIR;
+  snprintf(copy, sizeof(copy), "%s", path);
+  snprintf(parent, sizeof(parent), "%s/.", dirname(copy));
+  return access(parent, W_OK | X_OK) == 0 ? 0 : -errno;
+}
+
+static void check_place(const char *option, const char *path, bool is_file) {
+  int rc = path && !is_file ? store_check(path, false) : -ENOENT;
+  const char *cause = store_error(rc);
+
+  if (path && rc == -ENOENT) {
+    rc = check_parent(path);
+    cause = strerror(-rc);
+  }
+  if (path && rc < 0)
+    WARNING("smaps plugin: %s \"%s\" cannot be written: %s", option, path,
+            cause);
+}
+
 static void check_places(const struct settings *settings) {
   const char *state = settings->state_file;
   const char *history = settings->state_history;
   const char *captures = settings->capture.directory;
-  struct config_error cause;
 
-  if (state && place_check_file(state, &cause) < 0)
-    WARNING("smaps plugin: StateFile \"%s\" cannot be written: %s", state,
-            cause.text);
-  if (history && place_check_directory(history, &cause) < 0)
-    WARNING("smaps plugin: StateHistory \"%s\" cannot be written: %s", history,
-            cause.text);
-  if (captures && place_check_directory(captures, &cause) < 0)
-    WARNING("smaps plugin: <Capture>: Directory \"%s\" cannot be written: %s",
-            captures, cause.text);
+  check_place("StateFile", state, true);
+  check_place("StateHistory", history, false);
+  check_place("<Capture>: Directory", captures, false);
   if (state || history || captures)
     note_who_checked();
 }

@@ -45,6 +45,12 @@ ODD = (
 )
 
 
+OTHERS_CAN_WRITE = (
+    "access is denied, others can write to the directory, or neither root nor the "
+    "user of collectd owns it"
+)
+
+
 class LiveTest(ReportTest):
     def write_file(self, name, text):
         path = self.directory / name
@@ -389,26 +395,23 @@ class Check(LiveTest):
         for name, mode in (("open", 0o1777), ("good", 0o755)):
             (d / name).mkdir()
             (d / name).chmod(mode)
-        me = os.geteuid()
+        no_directory = ["it is a symbolic link, or no directory"]
         for option, path, causes in (
             ("StateFile", d / "state", []),
             ("StateFile", d / "file", []),
             ("StateFile", d / "open/state", []),
-            ("StateFile", d / "good", ["it is a directory"]),
-            ("StateFile", d / "no/state",
-             [f'directory "{d}/no", user {me}: No such file or directory']),
-            ("StateFile", d / "file/state",
-             [f'directory "{d}/file", user {me}: Not a directory']),
+            ("StateFile", d / "good", ["Is a directory"]),
+            ("StateFile", d / "no/state", ["No such file or directory"]),
+            ("StateFile", d / "file/state", ["Not a directory"]),
             ("Directory", d / "good", []),
             ("Directory", d / "new", []),
-            ("Directory", d / "no/new",
-             [f'directory "{d}/no", user {me}: No such file or directory']),
-            ("Directory", d / "file", ["it is not a directory"]),
-            ("Directory", d / "link", ["it is a symbolic link"]),
+            ("Directory", d / "no/new", ["No such file or directory"]),
+            ("Directory", d / "file", no_directory),
+            ("Directory", d / "link", no_directory),
             ("Directory", f"{d}/new/", []),
-            ("Directory", f"{d}/link/", ["it is a symbolic link"]),
-            ("Directory", d / "open", ["others can write to it (mode 1777)"]),
-        ):  # fmt: skip
+            ("Directory", f"{d}/link/", no_directory),
+            ("Directory", d / "open", [OTHERS_CAN_WRITE]),
+        ):
             with self.subTest(f"{option} {path}"):
                 self.assertEqual(self.place_hint(option, path), causes)
 
@@ -420,13 +423,13 @@ class Check(LiveTest):
         script = 'mount -t tmpfs -o mode=755,ro x $0; exec "$@"'
         prefix = ("unshare", "--mount", "sh", "-c", script, place)
         (cause,) = self.place_hint("Directory", place, prefix)
-        self.assertEqual(cause, f'directory "{place}", user 0: Read-only file system')
+        self.assertEqual(cause, "Read-only file system")
 
     def test_place_of_somebody_else_is_told(self):
         harness.need_root("to give a directory away")
         os.chown(self.directory, 65534, 65534)
         (cause,) = self.place_hint("Directory", self.directory)
-        self.assertIn("user 65534 owns it", cause)
+        self.assertEqual(cause, OTHERS_CAN_WRITE)
 
     def test_container_root_that_is_missing_is_told(self):
         for root, is_told in (self.directory, False), ("/no/such", True):

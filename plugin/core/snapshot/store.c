@@ -1,4 +1,4 @@
-#include "snapshot/store.h"
+#include <smaps/store.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -119,11 +119,11 @@ static int make_directory(const char *directory) {
 /* Opened for each file: since the last one the directory may have been moved,
  * mounted over or made writable. An open directory would also prevent an
  * unmount. */
-static int open_directory(const char *directory) {
+static int open_directory(const char *directory, bool makes) {
   int fd = open_once(directory);
   int rc;
 
-  if (fd == -ENOENT)
+  if (fd == -ENOENT && makes)
     fd = make_directory(directory);
   if (fd < 0)
     return fd;
@@ -134,14 +134,28 @@ static int open_directory(const char *directory) {
   return rc;
 }
 
-int store_check(const char *directory) {
-  int fd = open_directory(directory), rc;
+int store_check(const char *directory, bool makes) {
+  int fd = open_directory(directory, makes), rc;
 
   if (fd < 0)
     return fd;
   rc = faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) == 0 ? 0 : -errno;
   close(fd);
   return rc;
+}
+
+const char *store_error(int error) {
+  switch (error) {
+  case -EPERM:
+    return "access is denied, others can write to the directory, or neither "
+           "root nor the user of collectd owns it";
+  case -ENOTDIR:
+    return "it is a symbolic link, or no directory";
+  case -EFBIG:
+    return "it is larger than MaxBytes";
+  default:
+    return strerror(-error);
+  }
 }
 
 /* --- keeping within the limits --- */
@@ -231,7 +245,7 @@ int store_add(const struct store *s, const char *subject, uint64_t when_ns,
 
   if (len > s->max_bytes)
     return -EFBIG;
-  fd = open_directory(s->directory);
+  fd = open_directory(s->directory, true);
   if (fd < 0)
     return fd;
   make_name(subject, when_ns, name, sizeof(name));

@@ -104,7 +104,7 @@ static void write_document(struct writer *w, const struct document *d) {
   int rc;
 
   if (d->kind == DOCUMENT_PLACE) {
-    rc = store_check(w->paths[DOCUMENT_PLACE]);
+    rc = store_check(w->paths[DOCUMENT_PLACE], true);
     if (rc < 0)
       report(w, d->kind, d, NULL, rc);
     return;

@@ -8,7 +8,7 @@
 #include <limits.h>
 
 #include "snapshot/last_known.h"
-#include "snapshot/store.h"
+#include <smaps/store.h>
 
 enum document_kind {
   DOCUMENT_STATE,   /* replaces the state file, is added to the history */

@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "snapshot/store.h"
+#include <smaps/store.h>
 
 #include "proctree.h"
 

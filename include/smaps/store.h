@@ -23,9 +23,12 @@ struct store {
   bool is_one_a_time; /* the first file of a time stays */
 };
 
-/* Makes a directory that is missing, without its parents. Returns 0, or the
- * negative errno with which store_add() would fail. */
-int store_check(const char *directory);
+/* Returns 0, or the negative errno with which store_add() would fail. A missing
+ * directory is made, or else is -ENOENT. */
+int store_check(const char *directory, bool makes);
+
+/* The text of such an error. */
+const char *store_error(int error);
 
 /*
  * Adds a file named smaps-WHEN-SUBJECT.json, or replaces it. WHEN is the time
