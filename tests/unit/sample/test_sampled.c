@@ -21,7 +21,7 @@ struct memory {
 };
 
 static struct page_sums look_up(const struct memory *mem, unsigned n) {
-  struct page_sums s = {.found = {n}};
+  struct page_sums s = {.found.pages = n};
 
   for (unsigned i = 0; i < n; i++) {
     bool is_shared = (double)draw(1000000) < mem->part * 1e6;
