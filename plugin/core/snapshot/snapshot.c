@@ -188,13 +188,14 @@ static void add_members(struct json *j, const struct scene *s,
  * as kills, are of this cycle all the same; g is NULL for a group of a
  * template.
  */
-static void add_group(struct json *j, const struct scene *s,
-                      const struct group *g, const struct last_state *last) {
+static void add_group(struct json *j, const struct scene *s, const char *name,
+                      size_t rule, const struct group *g,
+                      const struct last_state *last) {
   const struct usage *u = last ? &last->usage : &g->usage;
 
   json_object(j, NULL);
-  json_string(j, "name", last ? last->name : g->name);
-  json_integer(j, "rule", last ? last->rule : g->rule);
+  json_string(j, "name", name);
+  json_integer(j, "rule", rule);
   if (last)
     json_decimal(j, "last_known", seconds(last->time_ns));
   if (!u->is_unseen)
@@ -218,14 +219,14 @@ static void add_groups(struct json *j, const struct scene *s,
     int order = last ? strcmp(g->name, last->name) : -1;
 
     if (order >= 0) {
-      add_group(j, s, order == 0 ? g : NULL, last);
+      add_group(j, s, last->name, last->rule, order == 0 ? g : NULL, last);
       last = NULL;
     }
     if (order != 0 && is_reported(g))
-      add_group(j, s, g, NULL);
+      add_group(j, s, g->name, g->rule, g, NULL);
   }
   if (last)
-    add_group(j, s, NULL, last);
+    add_group(j, s, last->name, last->rule, NULL, last);
 }
 
 static void add_host(struct json *j, const struct host_account *host) {
