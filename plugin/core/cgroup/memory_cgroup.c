@@ -214,9 +214,8 @@ static bool is_kernels(const struct place *place) {
          fs.f_type == (place->is_v1 ? CGROUP_SUPER_MAGIC : CGROUP2_SUPER_MAGIC);
 }
 
-/* Finds the hierarchy of the memory controller, and the path of the member in
- * it if no path was given. */
-static int find(struct place *place, char *own, struct memory_cgroup *m) {
+/* Finds the hierarchy of the memory controller. */
+static int find(struct place *place, struct memory_cgroup *m) {
   struct span text, member;
   bool is_v1;
   int rc = procfs_read(place->procfs, m->pid, "cgroup", &text);
@@ -232,13 +231,9 @@ static int find(struct place *place, char *own, struct memory_cgroup *m) {
         CGROUP_NO_MEMORY; /* the kernel has no such controller */
     return 0;
   }
-  if (place->path && !is_within(member, place->path)) {
+  if (!is_within(member, place->path)) {
     m->memory.absence = CGROUP_ELSEWHERE;
     return 0;
-  }
-  if (!place->path) {
-    snprintf(own, PATH_MAX, "%.*s", (int)member.len, member.text);
-    place->path = own;
   }
   rc = open_any(place, is_v1);
   if (rc == 0) {
@@ -270,14 +265,13 @@ int memory_cgroup_read(struct procfs *procfs, const char *path,
                        struct memory_cgroup *m) {
   struct place place = {.procfs = procfs, .path = path, .fd = -1};
   bool is_new = m->hierarchy == CGROUP_NOWHERE;
-  char own[PATH_MAX];
   int rc;
 
   m->memory.absence = CGROUP_PRESENT;
   m->is_gone = m->memory.is_found = false;
   if (m->wants & CGROUP_WANTS_USAGE)
     m->memory.known &= ~CGROUP_HAS_BYTES;
-  rc = is_new ? find(&place, own, m) : open_in(&place, m->hierarchy);
+  rc = is_new ? find(&place, m) : open_in(&place, m->hierarchy);
   if (rc >= 0 && m->memory.absence == CGROUP_PRESENT && !m->is_gone)
     read_place(&place, is_new, m);
   if (place.fd >= 0)

@@ -124,9 +124,9 @@ struct memory_cgroup {
 };
 
 /*
- * Reads the group with that path, or, with NULL, the group that the member is
- * in. Returns 0, also if the group is absent, or a negative errno. May hang
- * like any file of the tree or of the group, so only the reader calls it.
+ * Reads the group with that path. Returns 0, also if the group is absent, or a
+ * negative errno. May hang like any file of the tree or of the group, so only
+ * the reader calls it.
  */
 int memory_cgroup_read(struct procfs *procfs, const char *path,
                        struct memory_cgroup *m);

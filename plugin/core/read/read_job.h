@@ -65,7 +65,7 @@ struct rollup_reading {
 struct read_job {
   struct process *process;
   enum read_kind kind;
-  /* For READ_PID_FILE, and perhaps READ_CGROUP, in place of a process. */
+  /* For READ_PID_FILE and READ_CGROUP, in place of a process. */
   const char *path;
   uint32_t other_pid; /* for READ_SAME_MM */
   /* For READ_ROLLUP: is_baseline if estimates will start from it, so that statm

@@ -39,13 +39,13 @@ static void put_unified(const char *path) {
   write_file("10/cgroup", text);
 }
 
-/* The limit of process 10, or NONE if the reading has none. */
-static uint64_t read_limit(void) {
+/* The limit of the group, or NONE if the reading has none. */
+static uint64_t read_limit(const char *path) {
   struct memory_cgroup m = {.pid = 10, .wants = CGROUP_WANTS_LIMIT};
   struct procfs *procfs;
 
   assert_int_equal(procfs_new(tree.root, &procfs), 0);
-  assert_int_equal(memory_cgroup_read(procfs, NULL, &m), 0);
+  assert_int_equal(memory_cgroup_read(procfs, path, &m), 0);
   procfs_free(procfs);
   return m.memory.known & CGROUP_HAS_LIMIT ? m.memory.limit : CGROUP_LIMIT_NONE;
 }
@@ -89,7 +89,7 @@ FIXTURE_TEST(the_least_limit_of_a_group_and_those_above_counts) {
     if (cases[i].is_v1)
       write_file("10/cgroup", "5:cpu,memory:/web\n1:name=systemd:/x\n0::/x\n");
     write_file(cases[i].file, cases[i].text);
-    limit = read_limit();
+    limit = read_limit(cases[i].path);
     if (limit != cases[i].limit)
       fail_msg("%s: %ju", cases[i].file, (uintmax_t)limit);
   }
@@ -100,12 +100,12 @@ FIXTURE_TEST(the_hierarchy_is_that_of_the_controller) {
   write_file(CG "/web/memory.max", "1\n");
   write_file(CG "/unified/b/memory.max", "2\n");
   write_file(V1 "/web/memory.limit_in_bytes", "3\n");
-  assert_int_equal(read_limit(), 3);
+  assert_int_equal(read_limit("/web"), 3);
   write_file("10/cgroup", "5:cpu:/web\n0::/web\n");
-  assert_int_equal(read_limit(), 1);
+  assert_int_equal(read_limit("/web"), 1);
   /* Beside other controllers of version 1. */
   write_file("10/cgroup", "5:cpu:/b\n0::/b\n");
-  assert_int_equal(read_limit(), 2);
+  assert_int_equal(read_limit("/b"), 2);
 }
 
 /* As in a container that has a cgroup namespace of its own. */
@@ -113,20 +113,20 @@ FIXTURE_TEST(groups_of_another_namespace_are_not_found) {
   write_file(CG "/web/memory.max", "10\n");
   write_file("sys/fs/web/memory.max", "1\n");
   put_unified("/web");
-  assert_int_equal(read_limit(), 10);
+  assert_int_equal(read_limit("/web"), 10);
   put_unified("/../web");
-  assert_int_equal(read_limit(), CGROUP_LIMIT_NONE);
+  assert_int_equal(read_limit("/../web"), CGROUP_LIMIT_NONE);
   put_unified("/..");
-  assert_int_equal(read_limit(), CGROUP_LIMIT_NONE);
+  assert_int_equal(read_limit("/.."), CGROUP_LIMIT_NONE);
 }
 
 /* The control groups of this host say nothing about a captured tree. */
 FIXTURE_TEST(without_a_hierarchy_or_a_cgroup_there_is_no_limit) {
   put_unified("/");
-  assert_int_equal(read_limit(), CGROUP_LIMIT_NONE);
+  assert_int_equal(read_limit("/"), CGROUP_LIMIT_NONE);
   write_file(CG "/memory.max", "17\n");
-  assert_int_equal(read_limit(), 17);
+  assert_int_equal(read_limit("/"), 17);
   /* As with a kernel without control groups. */
   proctree_unlink(&tree, "10/cgroup");
-  assert_int_equal(read_limit(), CGROUP_LIMIT_NONE);
+  assert_int_equal(read_limit("/"), CGROUP_LIMIT_NONE);
 }
