@@ -78,13 +78,19 @@ static void keep_before(struct last_known *l) {
     return;
   state_done(l->before);
   *l->before = l->state;
+  l->has_restarted = false;
   l->state = (struct last_state){.n = 0};
 }
 
 static void note_lost(struct last_known *l, const struct scene *s) {
-  if (l->state.n > 0 && !is_there(s, &l->state.members[0]) &&
-      largest(&l->state) >= largest(l->before))
+  bool is_restart;
+
+  if (l->state.n == 0 || is_there(s, &l->state.members[0]))
+    return;
+  is_restart = !is_any_there(s, &l->state);
+  if (largest(&l->state) >= largest(l->before))
     keep_before(l);
+  l->has_restarted |= is_restart;
 }
 
 static bool is_before_due(const struct last_known *l, const struct scene *s) {
@@ -231,9 +237,11 @@ static void forget_ended(struct last_known_table *t, uint64_t now_ns) {
 
 const struct last_state *last_known_ended(const struct last_known *l,
                                           const struct scene *s,
-                                          bool has_members) {
+                                          bool has_members, bool is_kill) {
+  bool is_larger = largest(l->before) > largest(&l->state);
+
   if (!has_members)
-    return largest(l->before) > largest(&l->state) ? l->before : &l->state;
+    return is_larger && (is_kill || !l->has_restarted) ? l->before : &l->state;
   return l->before && !is_any_there(s, l->before) ? l->before : NULL;
 }
 

@@ -95,6 +95,7 @@ struct last_known {
   /* The state from before the largest member ended. NULL if that did not happen
    * in the last intervals. */
   struct last_state *before;
+  bool has_restarted; /* since then all members were replaced in one cycle */
 };
 
 struct last_known_table {
@@ -116,10 +117,11 @@ struct summary last_known_sum_up(const struct group *g, const struct scene *s);
 uint64_t last_known_weigh(const struct scene *s, const struct process *p);
 
 /* The state of a group before all its members ended: it has no members now, or
- * others. NULL if some of them are still there. */
+ * others. NULL if some of them are still there. is_kill: the alarm is about a
+ * kill, so the end may be before a restart. */
 const struct last_state *last_known_ended(const struct last_known *l,
                                           const struct scene *s,
-                                          bool has_members);
+                                          bool has_members, bool is_kill);
 
 void last_known_done(struct last_known_table *t);
 

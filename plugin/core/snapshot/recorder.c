@@ -204,9 +204,10 @@ static const struct last_state *ended_state(const struct scene *s,
                                             const struct group *g,
                                             const struct alarm *alarm) {
   bool has_members = g && g->usage.processes > 0;
+  bool is_kill = is_of_kill(alarm);
 
-  return last && (is_of_kill(alarm) || !has_members)
-             ? last_known_ended(last, s, has_members)
+  return last && (is_kill || !has_members)
+             ? last_known_ended(last, s, has_members, is_kill)
              : NULL;
 }
 

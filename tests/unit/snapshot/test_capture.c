@@ -439,9 +439,10 @@ TEST(what_was_last_known_is_of_the_life_that_has_ended) {
       {"that has failed meanwhile", 2, RESTART ".k -20", "11 10", 20},
       {"a kill long before", 2, RESTART TEN_CYCLES "k", "20", 0},
       {"a restart", 2, RESTART ".!", "20", 0},
-      {"a restart that has ended", 2, RESTART ". -20 .!", "11 10", 30},
-      {"after the end of the largest", 2, "-11 . -10 . +20=70 . -20 .!",
-       "11 10", 50},
+      {"a restart that has ended", 2, RESTART ". -20 .!", "20", 20},
+      {"after the end of the largest", 2, "-11 . -10 . +20=70 . -20 .!", "20",
+       20},
+      {"the last of a restart", 2, RESTART "+21=60 . -20 . -21 .!", "21", 20},
       {"a larger life", 2, RESTART "+21=5000 . -21 . -20 .!", "21 20", 30},
   };
 
