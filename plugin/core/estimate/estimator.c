@@ -370,8 +370,7 @@ static enum strangers strangers_in(const struct cycle *cycle,
       t->baseline.at_ns < cycle->ksm_merged_ns)
     return STRANGERS_LASTING;
   return !track_has_baseline(t) || t->strangers == STRANGERS_NONE ||
-                 (t->strangers == STRANGERS_NEW &&
-                  t->family_changes != family_changes(t))
+                 t->family_changes != family_changes(t)
              ? STRANGERS_NEW
              : STRANGERS_LASTING;
 }
