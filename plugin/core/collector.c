@@ -208,7 +208,7 @@ static void count_all(struct collector *c, uint64_t start_ns) {
     counts.processes += is_alive;
     counts.unidentified += process_is_unidentified(p);
     counts.matched += is_alive && p->n_groups > 0;
-    counts.groups_refused += p->is_refused;
+    counts.groups_refused += p->refused_names != 0;
     counts.hung += is_alive && quarantine_has(p, start_ns);
   }
   while (collector_next_group(c, &cursor))

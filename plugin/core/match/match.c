@@ -15,11 +15,20 @@ static size_t rule_index(const struct matcher *m, const struct rule *rule) {
                                      : (size_t)(rule - m->settings->rules);
 }
 
+static uint64_t bit_of(const struct group_name *name) {
+  return UINT64_C(1) << (name->hash * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+}
+
 static int get_or_add_group(struct matcher *m, const struct group_name *name,
                             bool is_fixed, const struct rule *rule,
                             struct group **ret) {
-  return group_table_get_or_add(m->groups, name->text, is_fixed, rule,
-                                rule_index(m, rule), ret);
+  size_t n = m->groups->n;
+  int rc = group_table_get_or_add(m->groups, name->text, is_fixed, rule,
+                                  rule_index(m, rule), ret);
+
+  if (m->groups->n > n)
+    m->made_names |= bit_of(name);
+  return rc;
 }
 
 static int add_fixed_group(struct matcher *m, const struct rule *rule) {
@@ -130,7 +139,7 @@ static void note_refused(struct matcher *m, struct process *p,
                          const struct group_name *name) {
   struct diag *t = &m->diags[DIAG_GROUP_REFUSED];
 
-  p->is_refused = true;
+  p->refused_names |= bit_of(name);
   if (t->count == 0)
     snprintf(t->name, sizeof(t->name), "%s", name->text);
   diag_note(m->diags, DIAG_GROUP_REFUSED, p, 0, NULL);
@@ -272,7 +281,7 @@ static void apply_rules(struct matcher *m, struct process *p,
   m->unknown = find_unknown(m);
   m->n_groups = m->n_claims = m->n_perhaps = 0;
   m->why = (struct explanation){.rule = NO_RULE};
-  p->is_refused = false;
+  p->refused_names = 0;
   while (n < m->settings->n_rules && verdict == PASSED)
     verdict = apply_rule(m, p, n++, inheritance);
   explain_others(m, p, n);
@@ -451,8 +460,10 @@ static void resolve(struct matcher *m, const struct process_table *t,
   const struct process *parent =
       m->has_children_rules ? process_table_parent(t, p) : NULL;
 
-  /* Set even while its state is unknown, for the next cycle. */
-  p->is_match_due |= parent && parent->has_changed_claims;
+  /* Set even while its state is unknown, for the next cycle. A name that was
+   * refused may be that of a group by now. */
+  p->is_match_due |= (parent && parent->has_changed_claims) ||
+                     (p->refused_names & m->made_names) != 0;
   if (p->state != PROCESS_ALIVE || !p->is_match_due)
     return;
   if (!may_match(m, p, parent)) {
@@ -496,11 +507,9 @@ static int make_chain_room(struct matcher *m, size_t n) {
   return 0;
 }
 
-/* Makes processes due through others: descendants of processes that changed
- * last in the cycle before, and refused processes if there is room. */
+/* Makes processes due through others: those that came before them in the last
+ * cycle, and changed or got a group. */
 static void begin(struct matcher *m, const struct process_table *t) {
-  bool has_room = !group_table_is_full(m->groups);
-
   m->began_ns = 0;
   m->has_matched_waiting = false;
   m->n_waiting = 0;
@@ -509,36 +518,41 @@ static void begin(struct matcher *m, const struct process_table *t) {
     const struct process *parent =
         m->has_children_rules ? process_table_parent(t, p) : NULL;
 
-    p->is_match_due |=
-        (parent && parent->has_changed_claims) || (p->is_refused && has_room);
+    p->is_match_due |= (parent && parent->has_changed_claims) ||
+                       (p->refused_names & m->made_names) != 0;
   }
+  m->made_names = 0;
   for (size_t i = 0; i < t->n; i++)
     t->processes[i]->has_changed_claims = t->processes[i]->is_resolved =
         t->processes[i]->is_match_deferred = false;
 }
 
-static struct process *longest_refused(const struct process_table *t) {
-  struct process *longest = NULL;
+static int compare_refused(const void *a, const void *b) {
+  const struct process *x = *(struct process *const *)a;
+  const struct process *y = *(struct process *const *)b;
 
-  for (size_t i = 0; i < t->n; i++) {
-    struct process *p = t->processes[i];
-
-    if (p->is_refused && p->state == PROCESS_ALIVE && !p->is_resolved &&
-        (!longest || p->refusals > longest->refusals))
-      longest = p;
-  }
-  return longest;
+  if (x->refusals != y->refusals)
+    return x->refusals > y->refusals ? -1 : 1;
+  return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
 /* Gives free places to processes whose names were refused for the longest time,
  * not to newcomers: otherwise processes that come and go with ever new names
  * would keep a service out. */
 static void resolve_refused(struct matcher *m, const struct process_table *t) {
-  struct process *p;
+  size_t n = 0;
 
   m->may_match_long = true;
-  while (!group_table_is_full(m->groups) && (p = longest_refused(t)))
-    resolve_with_ancestors(m, t, p);
+  for (size_t i = 0; i < t->n && !group_table_is_full(m->groups); i++)
+    if (t->processes[i]->refused_names &&
+        t->processes[i]->state == PROCESS_ALIVE)
+      m->waiting[n++] = t->processes[i];
+  if (n > 0)
+    qsort(m->waiting, n, sizeof(struct process *), compare_refused);
+  for (size_t i = 0; i < n && !group_table_is_full(m->groups); i++) {
+    m->waiting[i]->is_match_due = true;
+    resolve_with_ancestors(m, t, m->waiting[i]);
+  }
 }
 
 /* Resolves the ordinary processes and collects those that wait. Then all
@@ -573,7 +587,7 @@ static void resolve_waiting(struct matcher *m, const struct process_table *t) {
 
 /* A live process that is still due was deferred: its groups are unknown. */
 static void finish_process(struct matcher *m, struct process *p) {
-  if (!p->is_refused)
+  if (!p->refused_names)
     p->refusals = 0;
   else if (p->refusals < UINT16_MAX)
     p->refusals++;

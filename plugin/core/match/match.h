@@ -46,6 +46,9 @@ struct matcher {
   /* State of the cycle. */
   uint64_t began_ns; /* time of the first match; 0 before */
   bool may_match_long, has_matched_waiting;
+  /* Of the groups made in it, or in the one before: a bit of the hash of each
+   * name. */
+  uint64_t made_names;
 };
 
 /* Makes the groups with fixed names. Returns 0 or -ENOMEM. */
@@ -56,7 +59,7 @@ void matcher_done(struct matcher *m);
 
 /*
  * Updates the groups and claims of all live processes with is_match_due, of
- * those whose name MaxGroups had refused if it has room now, and of the
+ * those whose name MaxGroups had refused and would accept now, and of the
  * descendants of processes whose claims change: of a process that was matched
  * last, in the next cycle. A process that loses its parent keeps what it
  * inherited. A process for which memory runs out becomes

@@ -68,6 +68,7 @@ struct process {
   uint16_t n_groups, n_claims, n_perhaps;
   uint16_t times_deferred; /* cycles in a row in which matching was deferred */
   uint16_t refusals;       /* cycles in a row in which a name was refused */
+  uint64_t refused_names;  /* by MaxGroups: a bit of the hash of each */
   struct explanation *why; /* NULL without snapshots */
   /* The control group that it was matched in; NULL if that is unknown. */
   struct cgroup_node *cgroup;
@@ -86,7 +87,6 @@ struct process {
   bool has_changed_claims : 1; /* in this cycle */
   bool is_resolved : 1;        /* in this pass, matched or not due */
   bool is_match_deferred : 1;  /* in this pass, for want of time */
-  bool is_refused : 1;         /* MaxGroups refused a name of it */
   bool is_in_parents_mm : 1;   /* its memory is counted with the parent */
   bool is_kcmp_refused : 1;    /* to this program; kcmp is not repeated */
   bool has_own_mm : 1;         /* its memory is never the parent's */

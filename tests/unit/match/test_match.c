@@ -540,6 +540,12 @@ WORLD_TEST(refused_names_are_not_matched_again_for_another_name) {
   world_run(w, 1);
   world_assert_members(w, "service=1 rest=60");
   assert_int_equal(unidentified(w), 0);
+  /* Nor for a place that comes free, which is for one of them. */
+  proctree_end(&w->tree, 11);
+  world_run(w, 1);
+  world_run(w, HOUR);
+  world_assert_members(w, "c0=1 rest=59");
+  assert_int_equal(unidentified(w), 0);
 }
 
 /* A name has changed, by which it may have left. */
