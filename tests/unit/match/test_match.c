@@ -425,7 +425,7 @@ WORLD_TEST(forged_names_make_so_many_groups_an_hour) {
   assert_int_equal(world_groups(w), 20 + 1);
 }
 
-/* Beside processes of lower pids that live for an interval and have ever new
+/* Beside processes of lower pids that live for two intervals and have ever new
  * names: it waits for what an hour has for one name, and not for ever. */
 WORLD_TEST(a_service_is_let_in_before_newcomers) {
   uint32_t name = 0;
@@ -436,6 +436,7 @@ WORLD_TEST(a_service_is_let_in_before_newcomers) {
   world_other(w, "rest");
   for (int cycle = 0; cycle < 60; cycle++) {
     uint32_t first = 10 + 2 * (uint32_t)(cycle % 20);
+    uint32_t before = 10 + 2 * (uint32_t)((cycle + 19) % 20);
 
     for (uint32_t i = 0; i < 2; i++) {
       char comm[16];
@@ -446,8 +447,8 @@ WORLD_TEST(a_service_is_let_in_before_newcomers) {
     if (cycle == 20)
       put(w, 5000, 1, "service");
     world_run(w, HOUR / 12);
-    proctree_end(&w->tree, first);
-    proctree_end(&w->tree, first + 1);
+    proctree_end(&w->tree, before);
+    proctree_end(&w->tree, before + 1);
     put(w, 1, 1, "init");
     if (cycle >= 20 && world_members(w, "service") == 1)
       return;
