@@ -515,7 +515,7 @@ static void finish_rollup(struct measurer *m, struct process *p,
   m->counts.rollup_ns += job->took_ns;
   if (job->took_ns > m->counts.longest_read_ns)
     m->counts.longest_read_ns = job->took_ns;
-  charge(m, p, price_of_reading_ns(&m->prices, p, job));
+  charge(m, p, job->work_ns + job->count_ns);
   take_result(m, p, job);
 }
 

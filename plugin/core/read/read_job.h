@@ -87,8 +87,7 @@ struct read_job {
   const char *file;  /* the file that hung */
   uint64_t took_ns;  /* of a rollup, of mappings, or of a sample */
   uint64_t count_ns; /* CPU time of counting mappings */
-  uint64_t work_ns;  /* of a rollup or a sample: its CPU time, if known, ... */
-  bool is_metered;   /* ... which it is; else it may have waited, too */
+  uint64_t work_ns;  /* CPU time of a rollup or a sample */
   union {
     struct inspection inspection;
     struct stat_sample stat; /* without comm */

@@ -62,15 +62,6 @@ static void read_after(struct rollup_reader *r, const struct proc_ref *p,
     ret->faults = (uint32_t)stat.minor_faults;
 }
 
-/* A walk of this size takes so long that asking for the CPU time makes no
- * difference (0.3 us of 20). */
-#define WORTH_METERING_PAGES 1024
-
-static uint64_t cpu_time(const struct rollup_reader *r,
-                         const struct proc_ref *p) {
-  return p->resident_pages >= WORTH_METERING_PAGES ? r->pages.clock_ns() : 0;
-}
-
 struct mapping_count {
   atomic_uint *heartbeat;
   uint32_t n, most;
@@ -90,7 +81,7 @@ static bool has_too_many_mappings(struct rollup_reader *r,
   struct mapping_count count = {.heartbeat = r->pages.heartbeat, .most = most};
   uint32_t pid;
 
-  if (most == 0 || inspect_find_memory(r->pages.procfs, p, &pid) != 0)
+  if (inspect_find_memory(r->pages.procfs, p, &pid) != 0)
     return false;
   procfs_read_pieces(r->pages.procfs, pid, "maps", count_lines, &count);
   return count.n > most;
@@ -98,22 +89,21 @@ static bool has_too_many_mappings(struct rollup_reader *r,
 
 void rollup_reader_run(struct rollup_reader *r, const struct proc_ref *p,
                        struct read_job *job) {
-  uint64_t before, cpu_before, cpu_ns;
+  uint64_t cpu_before = r->pages.clock_ns(), before, cpu_ns;
 
-  cpu_before = cpu_time(r, p);
-  job->result =
-      has_too_many_mappings(r, p, job->mappings_most) ? READ_TOO_LONG : 0;
-  job->count_ns = job->mappings_most ? cpu_time(r, p) - cpu_before : 0;
-  if (job->result == READ_TOO_LONG)
-    return;
-  cpu_before = cpu_time(r, p);
+  if (job->mappings_most) {
+    job->result =
+        has_too_many_mappings(r, p, job->mappings_most) ? READ_TOO_LONG : 0;
+    job->count_ns = r->pages.clock_ns() - cpu_before;
+    cpu_before += job->count_ns;
+    if (job->result == READ_TOO_LONG)
+      return;
+  }
   before = r->clock_ns();
   job->result = read_rollup(r, p, &job->rollup.rollup);
   job->took_ns = r->clock_ns() - before;
-  cpu_ns = cpu_time(r, p) - cpu_before;
-  job->is_metered = cpu_ns > 0;
-  job->work_ns =
-      job->is_metered && cpu_ns < job->took_ns ? cpu_ns : job->took_ns;
+  cpu_ns = r->pages.clock_ns() - cpu_before;
+  job->work_ns = cpu_ns > 0 && cpu_ns < job->took_ns ? cpu_ns : job->took_ns;
   if (job->is_baseline && job->result == 0)
     read_after(r, p, &job->rollup);
 }

@@ -8,6 +8,7 @@
 #define SMAPS_SAMPLING_H
 
 #include "diag.h"
+#include "read/reader.h"
 #include "sample/sampled.h"
 #include "schedule/price.h"
 

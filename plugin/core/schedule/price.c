@@ -180,15 +180,3 @@ bool price_is_affordable(const struct prices *prices, struct process *p,
   guess = guess_of(prices, p);
   return read_cost_apply_guess(cost, &guess, policy, prices->cycle->now_ns);
 }
-
-/* A short reading whose processor time was not asked for may have waited: it
- * counts as no more than twice what earlier ones have cost. */
-uint64_t price_of_reading_ns(const struct prices *prices,
-                             const struct process *p,
-                             const struct read_job *job) {
-  uint64_t most_ns = job->is_metered || !p->member->cost.is_learnt
-                         ? UINT64_MAX
-                         : UINT64_C(2) * price_ns(prices, p);
-
-  return min(job->work_ns, most_ns) + job->count_ns;
-}

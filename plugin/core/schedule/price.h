@@ -18,7 +18,6 @@
 
 #include "estimate/cycle.h"
 #include "estimate/member.h"
-#include "read/reader.h"
 
 struct prices {
   const struct cycle *cycle;
@@ -40,11 +39,6 @@ uint64_t price_swapped_pages(const struct prices *prices,
 /* True if the reading is cheap enough, or if it is time to try it again. */
 bool price_is_affordable(const struct prices *prices, struct process *p,
                          const struct policy *policy);
-
-/* What a reading costs the budget, before its price is learnt. */
-uint64_t price_of_reading_ns(const struct prices *prices,
-                             const struct process *p,
-                             const struct read_job *job);
 
 /* The time to the first test, unless MaxAge is shorter; and the longest between
  * two. */

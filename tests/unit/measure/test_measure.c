@@ -133,6 +133,22 @@ WORLD_TEST(first_readings_that_are_dearer_than_guessed_stop_soon) {
   assert_in_range(n, 150, 333);
 }
 
+/* On a busy host each waits many times as long as it takes. */
+WORLD_TEST(first_readings_that_wait_for_the_processor_cost_their_work) {
+  world_budget(w, NS_PER_MS);
+  world_walks_take(50000);
+  world_walks_wait(20 * NS_PER_MS);
+  for (uint32_t pid = 1; pid <= 100; pid++) {
+    struct fake f = member(pid, "g");
+
+    f.private_kb = f.shared_kb = 1000;
+    world_put(w, f);
+  }
+  group(w, "g");
+  world_run_times(w, 5, 1);
+  assert_int_equal(world_counts(w)->deferred, 0);
+}
+
 WORLD_TEST(refresh_never_leaves_rollup_values_unknown) {
   w->settings.policy.refresh = REFRESH_NEVER;
   world_watch(w, member(10, "g"));

@@ -50,7 +50,7 @@ WORLD_TEST(max_lock_hold_holds_where_every_member_is_read_too) {
   }
 }
 
-/* The processor time of a small one is not asked for. */
+/* It waited for another process, which no clock of the thread counts. */
 WORLD_TEST(one_reading_that_was_interrupted_is_not_the_measure_of_the_next) {
   struct fake f = member(10, "g");
 
@@ -59,9 +59,9 @@ WORLD_TEST(one_reading_that_was_interrupted_is_not_the_measure_of_the_next) {
   w->settings.policy.max_age_ns = 2 * NS_PER_S;
   world_start(w, f);
   world_run(w, 5);
-  world_walks_take(10 * NS_PER_S);
+  world_walks_wait(10 * NS_PER_S);
   world_run_reading(w, 5, 1);
-  world_walks_take(0);
+  world_walks_wait(0);
   world_run_reading(w, 5, 1);
 }
 

@@ -126,7 +126,6 @@ static void read_rollup(unsigned slot, struct read_job *job) {
   if (rollup_cow_bytes(&v->rollup) >= ROLLUP_COW_LEAST_BYTES)
     job->rollup.faults = faults;
   job->took_ns = job->work_ns = MEMORY_READ_NS + pages * MEMORY_PAGE_NS;
-  job->is_metered = true;
 }
 
 static void run_job(struct read_job *job) {
