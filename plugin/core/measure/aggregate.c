@@ -236,11 +236,20 @@ static void sum_measured(struct aggregate *a, const struct process_table *t) {
   }
 }
 
-/* Pss adds up over all processes: no more can be left for guesses than the host
- * has beside what was measured. */
+/* Pss adds up over all processes: the guesses can have no more together, nor be
+ * wrong by more, than what the host has beside what was measured. Memory moves
+ * between the reading of meminfo and those of processes. */
+static double most_of_guesses(const struct aggregate *a) {
+  double left = fmax(a->host_bytes - (double)a->host.pss, 0);
+
+  return a->host_bytes > 0 ? left + (double)doubt_of_sum(&a->host.pss_doubt) +
+                                 a->host_bytes * HOST_MOVES
+                           : (double)INFINITY;
+}
+
 static double part_of_guesses(const struct aggregate *a,
-                              const struct process_table *t) {
-  double left = fmax(a->host_bytes - (double)a->host.pss, 0), guessed = 0;
+                              const struct process_table *t, double most) {
+  double guessed = 0;
 
   for (size_t i = 0; i < t->n; i++)
     if (is_guessed(t->processes[i])) {
@@ -249,25 +258,16 @@ static double part_of_guesses(const struct aggregate *a,
       aggregate_estimate(a, t->processes[i], &est);
       guessed += (double)est.rollup.bytes[ROLLUP_PSS];
     }
-  return a->host_bytes > 0 && guessed > left ? left / guessed : 1;
+  return guessed > most ? most / guessed : 1;
 }
 
-static void sum_guesses(struct aggregate *a, const struct process_table *t) {
+static void sum_guesses(struct aggregate *a, const struct process_table *t,
+                        double most) {
   a->guess_part = 1;
-  a->guess_part = part_of_guesses(a, t);
+  a->guess_part = part_of_guesses(a, t, most);
   for (size_t i = 0; i < t->n; i++)
     if (is_guessed(t->processes[i]))
       add_guess(a, t->processes[i], source_of(t->processes[i]));
-}
-
-/* What the guesses can be wrong by together: they are no less than nothing, and
- * no more than the host has beside what was measured. */
-static double most_of_guesses(const struct aggregate *a) {
-  double measured =
-      (double)a->host.pss - (double)doubt_of_sum(&a->host.pss_doubt);
-
-  return a->host_bytes > 0 ? fmax(a->host_bytes - fmax(measured, 0), 0)
-                           : (double)INFINITY;
 }
 
 static void limit_guesses(struct group *g, double most) {
@@ -293,7 +293,7 @@ void aggregate_all(struct aggregate *a, const struct process_table *t,
     g->track->measured = g->usage;
   }
   most = most_of_guesses(a);
-  sum_guesses(a, t);
+  sum_guesses(a, t, most);
   for (size_t i = 0; i < groups->n; i++) {
     const struct usage *u = &groups->groups[i]->usage;
     struct group_track *track = groups->groups[i]->track;

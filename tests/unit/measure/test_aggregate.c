@@ -309,8 +309,8 @@ AGGREGATE_TEST(a_guess_can_have_more_than_statm_shows) {
   assert_true(doubt_bytes(est.error.pss) == 6.5 * (double)MIB);
 }
 
-/* Of 6 MiB of the host the other member has one. Each counts once, not once in
- * each of its two groups. */
+/* The host has 6 MiB at most, as a hundredth may have moved, and the other
+ * member one of these. Each counts once, not once in each of its two groups. */
 AGGREGATE_TEST(guesses_are_limited_by_what_the_host_has_left) {
   struct process third = f->p;
   struct member member = {.is_asked = true, .is_unreadable = true};
@@ -320,7 +320,7 @@ AGGREGATE_TEST(guesses_are_limited_by_what_the_host_has_left) {
 
   third.member = &member;
   make_unreadable(f);
-  f->a.host_bytes = 6 * (double)MIB;
+  f->a.host_bytes = 6 * (double)MIB / (1 + HOST_MOVES);
   aggregate_all(&f->a, &t, &f->table);
   assert_in_range(f->both.usage.rollup.bytes[ROLLUP_PSS], 6 * MIB - 2, 6 * MIB);
   assert_int_equal(f->both.usage.rollup.bytes[ROLLUP_RSS], 20 * MIB);
@@ -333,11 +333,20 @@ AGGREGATE_TEST(guesses_are_limited_by_what_the_host_has_left) {
   assert_int_equal(usage_pss_error(&f->both.usage), 5 * MIB);
   assert_int_equal(usage_uss_error(&f->both.usage), 5 * MIB);
   assert_true(part_of_group(&f->both, CAUSE_GUESS) == 5 * (double)MIB);
-  f->a.host_bytes = MIB;
-  f->both.usage = (struct usage){.processes = 0};
-  f->a.host.pss = 0;
-  aggregate_all(&f->a, &t, &f->table);
-  assert_int_equal(f->both.usage.rollup.bytes[ROLLUP_PSS], MIB);
+}
+
+/* The other member has 24 MiB more than before meminfo was read. */
+AGGREGATE_TEST(guesses_are_not_lost_in_what_moves_on_the_host) {
+  struct rollup more = shared_by_four;
+
+  more.bytes[ROLLUP_PSS] = 824 * MIB;
+  more.bytes[ROLLUP_RSS] = 828 * MIB;
+  have_read(f, &f->other_member.track, &more, 0);
+  make_unreadable(f);
+  f->a.host_bytes = 800 * (double)MIB;
+  add(f);
+  assert_in_range(f->both.usage.rollup.bytes[ROLLUP_PSS], 828 * MIB, 832 * MIB);
+  assert_in_range(usage_pss_error(&f->both.usage), 3 * MIB, 8 * MIB);
 }
 
 AGGREGATE_TEST(why_it_was_not_read_is_told_of_an_estimate) {
