@@ -349,6 +349,21 @@ AGGREGATE_TEST(guesses_are_not_lost_in_what_moves_on_the_host) {
   assert_in_range(usage_pss_error(&f->both.usage), 3 * MIB, 8 * MIB);
 }
 
+AGGREGATE_TEST(guesses_have_the_room_that_estimates_may_have_taken) {
+  uint64_t estimated;
+
+  make_unreadable(f);
+  have_read(f, &f->other_member.track, &shared_by_four, 7);
+  f->other_member.is_read = false;
+  estimator_expect(&f->cycle, &f->other_member.track);
+  f->a.host_bytes = KIB;
+  add(f);
+  estimated = doubt_of_sum(&f->both_track.measured.pss_doubt);
+  assert_true(estimated > 0);
+  assert_in_range(usage_pss_error(&f->both.usage), 2 * estimated,
+                  2 * estimated + KIB);
+}
+
 AGGREGATE_TEST(why_it_was_not_read_is_told_of_an_estimate) {
   struct estimate est;
 

@@ -149,6 +149,18 @@ WORLD_TEST(first_readings_that_wait_for_the_processor_cost_their_work) {
   assert_int_equal(world_counts(w)->deferred, 0);
 }
 
+/* The meminfo of a captured tree can be of another moment, or another host. */
+WORLD_TEST(guesses_are_not_limited_by_the_meminfo_of_a_tree) {
+  proctree_print(&w->tree, 0, "meminfo",
+                 "MemTotal: 8192 kB\nAnonPages: 1 kB\nMapped: 1 kB\n");
+  world_put(w, member(10, "g"));
+  world_put(w, member(11, "g"));
+  world_budget_for_one(w);
+  group(w, "g");
+  world_run_reading(w, 1, 1);
+  world_assert(w, "g", "pss=14336k pss_error=7168k");
+}
+
 WORLD_TEST(refresh_never_leaves_rollup_values_unknown) {
   w->settings.policy.refresh = REFRESH_NEVER;
   world_watch(w, member(10, "g"));
