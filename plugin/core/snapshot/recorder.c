@@ -422,6 +422,8 @@ static void run_captures(struct recorder *r, const struct scene *s,
 
   if (!r->settings->capture.directory)
     return;
+  if (r->cycle_ns == 0)
+    writer_submit(r->writer, &(struct document){.kind = DOCUMENT_PLACE});
   last_known_note(&r->last_known, s);
   rc = begin_next(r, s, now_ns);
   if (rc < 0)
@@ -450,8 +452,6 @@ void recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns) {
   bool is_first = !r->has_begun;
 
   r->has_begun = true;
-  if (is_first && r->writer && r->settings->capture.directory)
-    writer_submit(r->writer, &(struct document){.kind = DOCUMENT_PLACE});
   if (!r->writer || (is_first && !r->settings->has_state_at_start))
     return;
   r->is_one_lost = false;

@@ -63,7 +63,7 @@ struct recorder {
   int error;
   bool is_one_lost;      /* in this cycle */
   pthread_mutex_t mutex; /* protects all below */
-  uint64_t cycle_ns;     /* the time of the last cycle */
+  uint64_t cycle_ns;     /* of the last cycle with captures; 0: none yet */
   struct cooldown cooldowns[COOLDOWNS_MAX];
   size_t n_cooldowns;              /* that have begun */
   struct alarm alarms[ALARMS_MAX]; /* the most severe first, then the oldest */

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "snapshot/recorder.h"
 
@@ -277,6 +278,20 @@ WORLD_TEST(a_capture_that_cannot_be_written_counts_too) {
   assert_int_equal(world_written(0)->error, -ENOTDIR);
   assert_int_equal(world_written(1)->kind, DOCUMENT_CAPTURE);
   assert_int_equal(world_written(1)->error, -ENOTDIR);
+}
+
+/* collectd -T, run by root, would make it for root alone. */
+WORLD_TEST(the_first_cycle_makes_no_directory) {
+  world_keep_captures(w);
+  w->settings.has_state_at_start = false;
+  put_letters(w, 1);
+  cycle(w, 10);
+  world_stop(w);
+  assert_int_not_equal(access(w->settings.capture.directory, F_OK), 0);
+  cycle(w, 10);
+  cycle(w, 10);
+  world_stop(w);
+  assert_int_equal(access(w->settings.capture.directory, F_OK), 0);
 }
 
 /* --- what hangs ----------------------------------------------------------- */
