@@ -116,11 +116,14 @@ struct summary last_known_sum_up(const struct group *g, const struct scene *s) {
   return sum;
 }
 
-/* From the oldest point of its growth, an hour ago with the default window. */
+/* From the oldest point of its growth, an hour ago with the default window, or
+ * from the lowest amount before there is one. */
 static struct pss_change change_of(const struct group *g, uint64_t now_ns) {
-  const struct growth_point *first = &g->growth->points[0];
+  const struct growth *growth = g->growth;
+  const struct growth_point *first =
+      growth->n > 0 ? &growth->points[0] : &growth->lowest;
 
-  if (g->growth->n == 0)
+  if (!first->time_ns || now_ns - first->time_ns < NS_PER_S)
     return (struct pss_change){.age_ns = 0};
   return (struct pss_change){
       .bytes = (int64_t)(usage_pss_and_swap(&g->usage) - first->bytes),

@@ -508,7 +508,21 @@ WORLD_TEST(a_summary_has_the_change_since_the_oldest_point_of_growth) {
   assert_int_equal(s->change.age_ns / NS_PER_S, 100);
 }
 
-WORLD_TEST(without_a_point_a_change_is_unknown) {
+WORLD_TEST(before_a_point_the_change_is_that_since_the_lowest_amount) {
+  const struct summary *s;
+
+  put(w, 10, "g", 1000);
+  group(w, "g");
+  cycle(w);
+  cycle(w);
+  put(w, 10, "g", 5000);
+  s = summary_of(w, "g");
+  assert_int_equal(s->change.bytes, 4000 * (int64_t)KIB);
+  assert_int_equal(s->change.age_ns / NS_PER_S, 30);
+}
+
+WORLD_TEST(without_an_amount_a_change_is_unknown) {
+  w->settings.policy.refresh = REFRESH_NEVER;
   put(w, 10, "g", 1000);
   group(w, "g");
   assert_int_equal(summary_of(w, "g")->change.age_ns, 0);
