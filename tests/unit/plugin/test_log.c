@@ -132,6 +132,35 @@ TEST(hang_of_all_readers_is_logged_until_a_reader_is_free) {
   assert_non_null(strstr(stub.logs[2], "has returned"));
 }
 
+/* Digits: the lines of an interval, of one soon after and one an hour later. */
+TEST(each_problem_is_logged_as_often_as_it_deserves) {
+  static const struct {
+    enum diag_kind kind;
+    const char *lines;
+  } cases[] = {{DIAG_NO_ROLLUP, "100"},      {DIAG_MAPCOUNT_DENIED, "100"},
+               {DIAG_TOO_LARGE, "100"},      {DIAG_GROUP_REFUSED, "100"},
+               {DIAG_CONTAINER_FILE, "100"}, {DIAG_ROLLUP_DENIED, "100"},
+               {DIAG_MATCH_DEFERRED, "101"}, {DIAG_MALFORMED, "101"},
+               {DIAG_FAILED, "101"},         {DIAG_HUNG, "111"},
+               {DIAG_PID_FILE, "111"}};
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct cycle_results results = {.snapshot_error = 0};
+    struct log_state s = {.scarce = 0};
+
+    stub_clear();
+    stub.now = TIME_T_TO_CDTIME_T(1000000);
+    results.diags[cases[i].kind] = (struct diag){.count = 1, .file = "a"};
+    for (const char *c = cases[i].lines; *c; c++) {
+      stub.n_logs = 0;
+      log_results(&s, &results);
+      if (stub.n_logs != (size_t)(*c - '0'))
+        fail_msg("%u: not \"%s\"", cases[i].kind, cases[i].lines);
+      stub.now += c == cases[i].lines ? TIME_T_TO_CDTIME_T(10) : HOUR;
+    }
+  }
+}
+
 TEST(refusals_are_counted_by_file) {
   log_denials(0, 2, "(smaps_rollup: 0, exe: 2, all files: 0; first: 0 \"\")");
 }
