@@ -284,6 +284,67 @@ FIXTURE_TEST(max_groups_is_said_once) {
   assert_null(strchr(stub.logs[0], '\n'));
 }
 
+/* --- the fields of options, and their units --- */
+
+static void set(struct settings *s, const char *options) {
+  oconfig_item_t block = items_parse(options);
+
+  settings_init(s);
+  assert_int_equal(config_add_block(s, &block), 0);
+  items_free(&block);
+}
+
+FIXTURE_TEST(options_have_fields_and_units_of_their_own) {
+  struct config_error reason;
+  struct settings s;
+
+  set(&s, "Report 'pss'\nReport 'uss'\nMaxAge 2\nMaxLockHold 3\nReadTimeout "
+          "4.5\nReadBudget 0.5\n"
+          "MaxGroups 6\nStateInterval 7\nGrowthWindow 80\nHost false\n"
+          "StateAtStart true\nCommandLines false\nValuesAbsolute false\n"
+          "ValuesPercentage true\nRefresh 'always'\nStateFile '/a/'\n"
+          "StateHistory '/b'\nContainerRoot '/c'\n"
+          "<Capture>\nDirectory '/d'\nTopProcesses 9\nTopMappings 10\n"
+          "Cooldown 11\nMaxFiles 12\nMaxBytes '13M'\nCommandLines true\n"
+          "OnNotification 'okay' 'failure'\n</Capture>\n"
+          "<Group 'g'>\nComm 'g'\nMaxAge 14\nMaxLockHold 0.5\n"
+          "GrowthWindow 90\nValuesAbsolute true\nRefresh 'never'\n"
+          "Children true\nContinue true\n</Group>");
+  assert_int_equal(s.report.metrics,
+                   metric_find("pss", &reason) | metric_find("uss", &reason));
+  assert_int_equal(s.policy.max_age_ns, 2 * NS_PER_S);
+  assert_int_equal(s.policy.max_lock_hold_ns, 3 * NS_PER_MS);
+  assert_int_equal(policy_unsampled_lock_hold_ns(&s.policy), 3 * NS_PER_MS);
+  assert_int_equal(s.policy.refresh, REFRESH_ALWAYS);
+  assert_int_equal(s.read_timeout_ns, 4500 * NS_PER_MS);
+  assert_true(s.read_budget_percent == 0.5);
+  assert_int_equal(s.max_groups, 6);
+  assert_int_equal(s.state_interval_ns, 7 * NS_PER_S);
+  assert_true(s.has_state_at_start && !s.reports_host);
+  assert_int_equal(s.command_lines, CHOICE_NO);
+  assert_int_equal(s.report.growth_window_ns, 80 * NS_PER_S);
+  assert_int_equal(s.report.absolute, CHOICE_NO);
+  assert_int_equal(s.report.percentage, CHOICE_YES);
+  assert_string_equal(s.state_file, "/a");
+  assert_string_equal(s.state_history, "/b");
+  assert_string_equal(s.container_root, "/c");
+  assert_string_equal(s.capture.directory, "/d");
+  assert_int_equal(s.capture.top_processes, 9);
+  assert_int_equal(s.capture.top_mappings, 10);
+  assert_int_equal(s.capture.cooldown_ns, 11 * NS_PER_S);
+  assert_int_equal(s.capture.max_files, 12);
+  assert_int_equal(s.capture.max_bytes, 13 << 20);
+  assert_int_equal(s.capture.command_lines, CHOICE_YES);
+  assert_int_equal(s.capture.severities, SEVERITY_OKAY | SEVERITY_FAILURE);
+  assert_int_equal(s.rules[0].policy.max_age_ns, 14 * NS_PER_S);
+  assert_int_equal(s.rules[0].policy.max_lock_hold_ns, NS_PER_MS / 2);
+  assert_int_equal(s.rules[0].policy.refresh, REFRESH_NEVER);
+  assert_int_equal(s.rules[0].report.growth_window_ns, 90 * NS_PER_S);
+  assert_int_equal(s.rules[0].report.absolute, CHOICE_YES);
+  assert_true(s.rules[0].takes_children && s.rules[0].is_view);
+  settings_done(&s);
+}
+
 /* --- mistakes in the configuration --- */
 
 /* In one line, with the option as it was written, what was expected, and all
