@@ -227,7 +227,7 @@ static void *raise_all(void *arg) {
   struct world *w = arg;
 
   for (int i = 0; i < 500; i++)
-    world_raise(w, (char[]){(char)('a' + i % 8), '\0'});
+    world_raise(w, (char[]){(char)('a' + i % 7), '\0'});
   return NULL;
 }
 
@@ -236,7 +236,7 @@ WORLD_TEST(alarms_may_be_raised_on_any_thread) {
   char seen[64];
 
   world_keep_captures(w);
-  put_letters(w, 8);
+  put_letters(w, 7); /* with the directory as many as the writer lets wait */
   cycle(w, 10);
   for (int i = 0; i < 3; i++)
     assert_int_equal(pthread_create(&threads[i], NULL, raise_all, w), 0);
@@ -248,8 +248,8 @@ WORLD_TEST(alarms_may_be_raised_on_any_thread) {
     cycle(w, 10);
   /* Each once: the first has not cooled down since. */
   strcpy(seen, subjects(w));
-  assert_int_equal(strlen(seen), 8);
-  for (char c = 'a'; c < 'a' + 8; c++)
+  assert_int_equal(strlen(seen), 7);
+  for (char c = 'a'; c < 'a' + 7; c++)
     assert_non_null(strchr(seen, c));
 }
 
