@@ -255,6 +255,22 @@ WORLD_TEST(alarms_may_be_raised_on_any_thread) {
 
 /* --- cooling down ----------------------------------------------------------*/
 
+/* As in a storm of alarms that are repeated in each interval. */
+WORLD_TEST(many_groups_cool_down_at_once) {
+  world_keep_captures(w);
+  put_letters(w, 20);
+  w->settings.capture.cooldown_ns = 1000 * NS_PER_S;
+  cycle(w, 10);
+  for (size_t i = 0; i < 25; i++) {
+    for (char c = 'a'; c < 'a' + 20; c++)
+      world_raise(w, (char[]){c, '\0'});
+    cycle(w, 10);
+    if (i < 20)
+      world_written(i);
+  }
+  assert_string_equal(subjects(w), "abcdefghijklmnopqrst");
+}
+
 WORLD_TEST(a_group_is_not_captured_again_while_it_is) {
   world_keep_captures(w);
   world_budget(w, 0);
