@@ -357,6 +357,14 @@ FIXTURE_TEST(as_many_old_files_go_as_the_bytes_need) {
   assert_true(exists(p, "captures/smaps-20261121T134502Z-a.json"));
 }
 
+FIXTURE_TEST(a_file_that_is_too_large_alone_costs_no_other) {
+  p->store.max_bytes = 10;
+  assert_int_equal(add_at(p, "a", WHEN_NS, "1234567890"), 0);
+  assert_int_equal(add_at(p, "b", WHEN_NS, "12345678901"), -EFBIG);
+  assert_int_equal(names_in(p->directory), 1);
+  assert_true(exists(p, "captures/smaps-" WHEN "-a.json"));
+}
+
 FIXTURE_TEST(foreign_files_stay_and_are_not_counted) {
   static const char *const names[] = {
       "captures/smaps-20200101T000000Z-a.json.gz",
