@@ -155,6 +155,23 @@ WORLD_TEST(a_long_capture_has_the_sums_of_its_beginning) {
   assert_int_equal(parsed_count(d, "processes"), 2);
 }
 
+/* Each look at the clock takes a microsecond: some of a hundred are read in a
+ * cycle, and not one alone. */
+WORLD_TEST(a_budget_is_for_as_many_as_it_takes) {
+  w->settings.read_budget_percent = 100 * 20e-6 / 10 / 5; /* of 10 s */
+  w->settings.capture.top_processes = 100;
+  put_many(w, 100);
+  raise_for(w, "g");
+  for (int i = 0; i < 3; i++)
+    cycle(w);
+  world_stop(w);
+  assert_int_equal(world_n_written(), 0);
+  raise_for(w, "g");
+  for (int i = 0; i < 30; i++)
+    cycle(w);
+  assert_int_equal(parsed_count(read_it(), "processes"), 100);
+}
+
 WORLD_TEST(a_process_that_has_the_pid_now_is_another) {
   struct fake another = fake_process(10, "g");
 
