@@ -21,10 +21,26 @@ static bool is_file(const char *path, const char *name) {
   return name && strcmp(slash ? slash + 1 : path, name) == 0;
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void opens_count(const char *name) {
+  pthread_mutex_lock(&lock);
+  opens.counted = name;
+  pthread_mutex_unlock(&lock);
+}
+
+unsigned opens_counted(void) {
+  unsigned n;
+
+  pthread_mutex_lock(&lock);
+  n = opens.opened;
+  pthread_mutex_unlock(&lock);
+  return n;
+}
+
 /* True if this call is to fail; and what is to happen before it. A reader that
  * hangs has called too. */
 static bool note_call(const char *path, void (**happen)(void)) {
-  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   bool fails;
 
   pthread_mutex_lock(&lock);

@@ -25,6 +25,10 @@ extern struct opens opens;
 /* Opening a file of this name fails from now on. */
 void opens_refuse(const char *name, int error);
 
+/* The same, while a reader hangs. */
+void opens_count(const char *name);
+unsigned opens_counted(void);
+
 int collected_setup(void **state);
 int collected_teardown(void **state);
 

@@ -554,8 +554,9 @@ static const char *name_of(int fd) {
 static void remember(int fd, int dir_fd, const char *path) {
   if (fd < 0 || fd >= FILES_MAX)
     return;
-  /* One's descriptor is nobody else's before it is closed. */
+  pthread_mutex_lock(&lock);
   snprintf(opened[fd], FAULTS_NAME_SIZE, "%.60s/%.60s", name_of(dir_fd), path);
+  pthread_mutex_unlock(&lock);
 }
 
 /* The name by which a file is opened: a descriptor of our own is the file that

@@ -313,9 +313,9 @@ WORLD_TEST(a_close_up_has_the_mappings_of_one_process_or_tells_why_not) {
   opens.failing = NULL;
   proctree_hang(&w->tree, "10/smaps");
   assert_int_equal(look_at(w, 10, &d), -ETIMEDOUT);
-  opens.counted = "smaps";
+  opens_count("smaps");
   assert_int_equal(look_at(w, 10, &d), -ETIMEDOUT);
-  assert_int_equal(opens.opened, 0);
+  assert_int_equal(opens_counted(), 0);
   assert_int_equal(look_at(w, 11, &d), 0);
   parsed_free(d);
   proctree_wake(&w->tree, "10/smaps");

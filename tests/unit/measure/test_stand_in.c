@@ -21,7 +21,7 @@
  */
 
 /* Why it is refused; 0 where all are in one address space, but for one. */
-static int kcmp_error, kcmp_alone;
+static _Atomic int kcmp_error, kcmp_alone;
 static pthread_mutex_t kcmp_hangs = PTHREAD_MUTEX_INITIALIZER; /* if held */
 static _Atomic unsigned kcmp_calls;
 
