@@ -5,10 +5,6 @@
 /* More than can be forked between the listing and a reading. */
 #define SHARERS_MOST 64
 
-static uint64_t distance(uint64_t a, uint64_t b) {
-  return a > b ? a - b : b - a;
-}
-
 void baseline_take(struct baseline *b, const struct rollup *rollup,
                    const struct observation *o, uint64_t page_size) {
   *b = (struct baseline){.rollup = *rollup, .at = *o};

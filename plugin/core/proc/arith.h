@@ -13,6 +13,10 @@ static inline uint64_t minus(uint64_t a, uint64_t b) {
   return a > b ? a - b : 0;
 }
 
+static inline uint64_t distance(uint64_t a, uint64_t b) {
+  return a > b ? a - b : b - a;
+}
+
 /* NaN becomes the least. */
 static inline double clamp(double x, double least, double most) {
   return x > least ? (x < most ? x : most) : least;

@@ -29,10 +29,6 @@ static bool has_error(unsigned part) {
   return part == HOST_GROUPS || part >= HOST_TMPFS;
 }
 
-static uint64_t distance(uint64_t a, uint64_t b) {
-  return a > b ? a - b : b - a;
-}
-
 /* --- processes --- */
 
 void host_add_member(struct host_processes *h, const struct rollup *r,

@@ -249,10 +249,6 @@ static void measure(struct run *r) {
 
 /* --- judging --- */
 
-static uint64_t distance(uint64_t a, uint64_t b) {
-  return a > b ? a - b : b - a;
-}
-
 static void score(struct run *r, enum value value, uint64_t got, uint64_t truth,
                   uint64_t error, uint64_t rounding) {
   struct score *s = &r->result->scores[value];
