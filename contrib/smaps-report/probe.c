@@ -250,27 +250,27 @@ static int check_parent(const char *path) {
 }
 
 static void check_place(const char *option, const char *path, bool is_file) {
-  int rc = path && !is_file ? store_check(path, false) : -ENOENT;
-  const char *cause = store_error(rc);
+  const char *cause;
+  int rc;
 
-  if (path && rc == -ENOENT) {
+  if (!path)
+    return;
+  rc = is_file ? -ENOENT : store_check(path, false);
+  cause = store_error(rc);
+  if (rc == -ENOENT) {
     rc = check_parent(path);
     cause = strerror(-rc);
   }
-  if (path && rc < 0)
+  if (rc < 0)
     WARNING("smaps plugin: %s \"%s\" cannot be written: %s", option, path,
             cause);
 }
 
-static void check_places(const struct settings *settings) {
-  const char *state = settings->state_file;
-  const char *history = settings->state_history;
-  const char *captures = settings->capture.directory;
-
-  check_place("StateFile", state, true);
-  check_place("StateHistory", history, false);
-  check_place("<Capture>: Directory", captures, false);
-  if (state || history || captures)
+static void check_places(const struct settings *s) {
+  check_place("StateFile", s->state_file, true);
+  check_place("StateHistory", s->state_history, false);
+  check_place("<Capture>: Directory", s->capture.directory, false);
+  if (s->state_file || s->state_history || s->capture.directory)
     note_who_checked();
 }
 
