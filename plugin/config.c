@@ -19,7 +19,7 @@ struct scope {
   struct config_error reason;
 };
 
-/* What an option sets: the type of a field. */
+/* The type of the field that an option sets. */
 enum option_kind {
   OPTION_bool,
   OPTION_choice,

@@ -19,7 +19,8 @@ int template_init(struct template *t, const char *text,
                   struct config_error *reason);
 void template_done(struct template *t);
 
-/* What the placeholders use: a bit per attribute, and the highest capture. */
+/* The placeholders use these attributes, a bit each, and captures up to this
+ * number. */
 struct template_needs {
   unsigned attributes;
   size_t captures;

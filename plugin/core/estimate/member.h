@@ -72,7 +72,7 @@ struct group_track {
   bool was_read; /* a member, in any cycle */
   /* Members that are sampled, in this cycle and in the one before. */
   uint32_t giants, giants_before;
-  /* Of the members in this cycle, in ticks; see report/growth.h. */
+  /* When the members of this cycle started, in ticks; see report/growth.h. */
   uint64_t oldest_start, newest_start;
   struct growth growth;
 };

@@ -46,8 +46,8 @@ struct matcher {
   /* State of the cycle. */
   uint64_t began_ns; /* time of the first match; 0 before */
   bool may_match_long, has_matched_waiting;
-  /* Of the groups made in it, or in the one before: a bit of the hash of each
-   * name. */
+  /* The names of the groups that were made in this cycle or in the one before:
+   * a bit of the hash of each. */
   uint64_t made_names;
 };
 

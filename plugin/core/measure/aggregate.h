@@ -14,8 +14,8 @@
 /* What is summed beside the groups in a cycle. */
 struct aggregate {
   const struct cycle *cycle;
-  /* What the processes of the host have in memory: AnonPages and Mapped of
-   * meminfo; 0 if that is unknown, or of another host. */
+  /* The memory of the host's processes: AnonPages and Mapped of meminfo. 0 if
+   * it is unknown, or meminfo is of another host. */
   double host_bytes;
   double guess_part; /* that each guess keeps of its Pss and uss */
   struct host_processes host;

@@ -587,8 +587,8 @@ static void count_overdue(struct measurer *m) {
   }
 }
 
-/* Of each member that was read or sampled, whose tables are unknown, or whose
- * memory changed. */
+/* True for a member that was read or sampled, whose tables are unknown, or
+ * whose memory changed. */
 static bool wants_page_tables(const struct process *p) {
   const struct member *t = p->member;
 

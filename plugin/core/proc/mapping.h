@@ -38,8 +38,8 @@ struct mapping {
 #define MAPPING_NAMES_MAX 16384
 #define MAPPING_NAME_BYTES_MAX ((size_t)1 << 20)
 
-/* Zero it, feed it, finish it; release it with mapping_table_done(). Of a maps
- * file, error is the end. */
+/* Zero it, feed it, finish it; release it with mapping_table_done(). A maps
+ * file needs no finish: its outcome is in error. */
 struct mapping_table {
   struct mapping *mappings; /* the first one is the rest */
   size_t n, cap;

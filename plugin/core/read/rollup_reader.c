@@ -15,8 +15,9 @@ static int explain_missing(const struct rollup_reader *r, uint32_t pid) {
              : PROCFS_GONE;
 }
 
-/* True if another process has come to the pid since the inspection. Of one that
- * has another size the lesson would be in the published error for an hour. */
+/* True if another process has come to the pid since the inspection. The audit
+ * would take the difference of the two for an error of the estimate, and the
+ * published error would be that wide for an hour. */
 static bool is_of_another(const struct rollup_reader *r,
                           const struct proc_ref *p,
                           const struct rollup *found) {
