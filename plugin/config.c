@@ -7,7 +7,6 @@
 
 #include <smaps/text.h>
 
-#define SUGGESTIONS_MAX 64
 #define LINE_SIZE 2048
 
 /* The block of an option, and the settings that the option may change. */
@@ -449,26 +448,15 @@ static bool is_selector(const char *key) {
   return false;
 }
 
-static int refuse_option(struct scope *scope, const struct option *options,
-                         const char *key) {
-  const char *known[SUGGESTIONS_MAX];
-  const char *nearest;
-  size_t n = 0;
-
+static int refuse_option(struct scope *scope, const char *key) {
   if (strcasecmp(key, "Interval") == 0)
     return config_error_set(&scope->reason,
                             "expected in <LoadPlugin smaps>, not here");
-  for (const struct option *o = options; o->name; o++)
-    known[n++] = o->name;
-  for (size_t i = 0; scope->rule && selector_options[i]; i++)
-    known[n++] = selector_options[i];
-  nearest = config_error_nearest(key, known, n);
-  return config_error_set(&scope->reason,
-                          "expected %s; there is no such option%s%s%s",
-                          scope->rule ? "a selector or an option of this block"
-                                      : "an option of this block",
-                          nearest ? ", did you mean " : "",
-                          nearest ? nearest : "", nearest ? "?" : "");
+  return config_error_set(
+      &scope->reason,
+      "expected %san option of this block; there is no such option: see "
+      "collectd-smaps(5)",
+      scope->rule ? "a selector or " : "");
 }
 
 static int apply(struct scope *scope, const struct option *options,
@@ -476,7 +464,7 @@ static int apply(struct scope *scope, const struct option *options,
   const struct option *option = find_option(options, item->key);
 
   if (!option && !(scope->rule && is_selector(item->key)))
-    return refuse_option(scope, options, item->key);
+    return refuse_option(scope, item->key);
   if (item->children_num > 0 && !(option && option->is_block))
     return config_error_set(&scope->reason, "expected an option, not a block");
   if (!option)

@@ -189,8 +189,6 @@ static const struct {
 };
 #define OTHERS (sizeof(others) / sizeof(*others))
 
-_Static_assert(AMOUNTS + OTHERS <= COLUMNS_MAX, "too many columns");
-
 /* The amounts of a mapping (smaps-snapshot(5)). */
 static const uint32_t mapping_amounts =
     1U << AMOUNT_SIZE | 1U << AMOUNT_RSS | 1U << AMOUNT_PSS |

@@ -52,8 +52,6 @@ struct row {
   bool is_total;
 };
 
-#define COLUMNS_MAX 96
-
 /* Columns are numbers: first the amounts (enum amount), then all others. */
 unsigned column_count(void);
 const char *column_name(unsigned column);

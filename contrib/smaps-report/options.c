@@ -4,7 +4,6 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const struct {
   const char *name;
@@ -54,20 +53,12 @@ static int refuse(struct config_error *reason, const char *option,
 }
 
 static int refuse_column(struct config_error *reason, const char *option,
-                         const char *expected, unsigned n, const char *name,
-                         size_t len) {
-  const char *known[COLUMNS_MAX];
+                         const char *expected, const char *name, size_t len) {
   char word[64];
-  const char *nearest;
 
-  for (unsigned i = 0; i < n; i++)
-    known[i] = column_name(i);
   snprintf(word, sizeof(word), "%.*s", (int)(len < 63 ? len : 63), name);
-  nearest = config_error_nearest(word, known, n);
-  return config_error_set(
-      reason, "%s \"%s\": expected %s, which -c help lists%s%s%s", option,
-      QUOTED(word), expected, nearest ? "; did you mean " : "",
-      nearest ? nearest : "", nearest ? "?" : "");
+  return config_error_set(reason, "%s \"%s\": expected %s, which -c help lists",
+                          option, QUOTED(word), expected);
 }
 
 static int parse_sort(struct options *o, const char *value,
@@ -77,7 +68,7 @@ static int parse_sort(struct options *o, const char *value,
 
   o->sort = column_find(value, strlen(value));
   if (o->sort >= n)
-    return refuse_column(reason, "-s", is_diff ? "an amount" : "a column", n,
+    return refuse_column(reason, "-s", is_diff ? "an amount" : "a column",
                          value, strlen(value));
   return 0;
 }
@@ -95,8 +86,7 @@ static int parse_columns(struct options *o, const char *value,
     unsigned column = column_find(at, len);
 
     if (column == column_count())
-      return refuse_column(reason, "-c", "names of columns", column_count(), at,
-                           len);
+      return refuse_column(reason, "-c", "names of columns", at, len);
     if (o->n_columns == TABLE_COLUMNS_MAX)
       return config_error_set(reason, "-c: expected at most %d columns",
                               TABLE_COLUMNS_MAX);
@@ -459,20 +449,6 @@ static enum command find_command(const char *word) {
   return COMMAND_TABLE;
 }
 
-/* Refuses a word that is not a file, but looks like a subcommand. */
-static int check_command(const char *word, struct config_error *reason) {
-  const char *names[COMMANDS], *nearest;
-
-  for (size_t i = 0; i < COMMANDS; i++)
-    names[i] = commands[i].name;
-  nearest = config_error_nearest(word, names + 1, COMMANDS - 1);
-  if (!nearest || *word == '-' || access(word, F_OK) == 0)
-    return 0;
-  return config_error_set(
-      reason, "\"%s\": expected a file or a subcommand; did you mean %s?",
-      QUOTED(word), nearest);
-}
-
 int options_parse(int argc, char **argv, struct options *ret,
                   struct config_error *reason) {
   const char *word = argc > 1 ? argv[1] : "-";
@@ -485,9 +461,7 @@ int options_parse(int argc, char **argv, struct options *ret,
   int is_named = o.command != COMMAND_TABLE, rc;
   size_t n = 0;
 
-  rc = is_named ? 0 : check_command(word, reason);
-  if (rc == 0)
-    rc = parse_all(&o, argc - is_named, argv + is_named, &n, reason);
+  rc = parse_all(&o, argc - is_named, argv + is_named, &n, reason);
   if (rc < 0)
     return rc;
   if (o.sort == column_count())

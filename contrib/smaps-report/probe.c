@@ -46,7 +46,6 @@ struct probe {
   bool is_loaded;  /* by the part of the configuration read until now */
   double captured; /* the time of the captured /proc; 0: live */
   char *early;     /* FILE:LINE of a block before LoadPlugin, or NULL */
-  char hint[96];   /* about a block whose name is nearly right, or "" */
 };
 
 /* ---- the configuration ---- */
@@ -129,15 +128,6 @@ static void note_block(struct probe *p, const char *path) {
     p->early = find_place(path, "Plugin");
 }
 
-static void note_other_block(struct probe *p, const char *name) {
-  /* The others are plugins of collectd with names like ours. */
-  static const char *const known[] = {"smaps", "smart", "statsd", "swap"};
-
-  if (config_error_nearest(name, known, 4) == known[0])
-    snprintf(p->hint, sizeof(p->hint), "; did you mean smaps in <Plugin %s>?",
-             name);
-}
-
 static void refuse(const oconfig_item_t *item, const char *path,
                    const char *why) {
   char text[512];
@@ -192,12 +182,8 @@ static void add_item(void *context, const oconfig_item_t *item,
     free(p->settings.host);
     p->settings.host = memory_check(strdup(value));
   }
-  if (!is_option(item, "Plugin"))
+  if (!is_option(item, "Plugin") || strcasecmp(value, "smaps") != 0)
     return;
-  if (strcasecmp(value, "smaps") != 0) {
-    note_other_block(p, value);
-    return;
-  }
   note_block(p, path);
   p->settings.source = path;
   config_add_block(&p->settings, item);
@@ -220,8 +206,8 @@ static int read_config(struct probe *p, struct config_error *reason) {
    * like a good one. */
   if (p->is_check && !p->has_block)
     WARNING("%s: there is no <Plugin smaps> in it or in the files that it "
-            "includes: the rules are the defaults%s",
-            p->config, p->hint);
+            "includes: the rules are the defaults",
+            p->config);
   return 0;
 }
 

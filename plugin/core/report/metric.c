@@ -162,9 +162,6 @@ static bool is_of_cgroup(const struct metric *m) {
          m->source == FROM_CGROUP_COUNTS;
 }
 
-static const char set_default[] = "default";
-static const char set_detail[] = "detail";
-
 void report_inherit(struct report *r, const struct report *from) {
   if (!r->metrics)
     r->metrics = from->metrics;
@@ -186,27 +183,16 @@ metric_set metric_default_set(void) {
 }
 
 metric_set metric_find(const char *word, struct config_error *reason) {
-  const char *names[METRICS + 2];
-  const char *nearest;
-
-  if (strcasecmp(word, set_default) == 0)
+  if (strcasecmp(word, "default") == 0)
     return metric_default_set();
-  if (strcasecmp(word, set_detail) == 0)
+  if (strcasecmp(word, "detail") == 0)
     return ((metric_set)1 << METRICS) - 1;
-  for (size_t i = 0; i < METRICS; i++) {
+  for (size_t i = 0; i < METRICS; i++)
     if (strcasecmp(word, metrics[i].name) == 0)
       return (metric_set)1 << i;
-    names[i] = metrics[i].name;
-  }
-  names[METRICS] = set_default;
-  names[METRICS + 1] = set_detail;
-  nearest = config_error_nearest(word, names, METRICS + 2);
-  config_error_format(
-      reason,
-      "expected \"default\", \"detail\" or names of values, such as "
-      "\"pss\" or \"private_dirty\"%s%s%s",
-      nearest ? "; did you mean \"" : "", nearest ? nearest : "",
-      nearest ? "\"?" : "");
+  config_error_format(reason, "expected \"default\", \"detail\" or names of "
+                              "values, such as \"pss\" or \"private_dirty\"; "
+                              "collectd-smaps(5) lists them");
   return 0;
 }
 

@@ -215,23 +215,16 @@ TEST(every_metric_has_a_name_of_its_own) {
               metric_find("pss_anon", &reason));
 }
 
-TEST(other_names_are_refused_with_the_nearest) {
-  static const struct {
-    const char *word, *expected;
-  } cases[] = {
-      {"private-dirty", "did you mean \"private_dirty\"?"},
-      {"defaults", "did you mean \"default\"?"},
-      {"detial", "did you mean \"detail\"?"},
-      {"", "expected \"default\", \"detail\" or names"},
-      {"everything", "expected \"default\""},
-  };
+TEST(other_names_are_refused) {
+  static const char *const words[] = {"private-dirty", "defaults", "detial", "",
+                                      "everything"};
 
-  for (size_t i = 0; i < LENGTH(cases); i++) {
+  for (size_t i = 0; i < LENGTH(words); i++) {
     struct config_error reason = {""};
 
-    if (metric_find(cases[i].word, &reason) ||
-        !strstr(reason.text, cases[i].expected))
-      fail_msg("\"%s\": %s", cases[i].word, reason.text);
+    if (metric_find(words[i], &reason) ||
+        !strstr(reason.text, "expected \"default\", \"detail\" or names"))
+      fail_msg("\"%s\": %s", words[i], reason.text);
   }
 }
 
