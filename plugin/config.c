@@ -311,18 +311,19 @@ static int apply_on_notification(struct scope *scope,
 /* --- rules --- */
 
 static int add_selector(struct scope *scope, const oconfig_item_t *item) {
-  struct selector selector;
   const char *pattern;
   int rc = get_string(scope, item, &pattern);
 
-  if (rc == 0)
-    rc = selector_init(&selector, item->key, pattern, &scope->reason);
-  return rc == 0 ? rule_add_selector(scope->rule, &selector) : rc;
+  if (rc < 0)
+    return rc;
+  return rule_add_selector(scope->rule, item->key, pattern, &scope->reason);
 }
 
-/* Formats an item and, if it is a block, the items inside. */
-static void describe_rule(const oconfig_item_t *item, char text[LINE_SIZE]) {
-  char *at = text, *end = text + LINE_SIZE;
+/* Checks a rule that is complete. Its text is the item and, if that is a block,
+ * the items inside. */
+static int finish_rule(struct scope *scope, struct rule *rule,
+                       const oconfig_item_t *item) {
+  char text[LINE_SIZE], *at = text, *end = text + LINE_SIZE;
   bool is_block = item->children_num > 0;
 
   if (is_block)
@@ -336,33 +337,39 @@ static void describe_rule(const oconfig_item_t *item, char text[LINE_SIZE]) {
     config_describe(&item->children[i], at, (size_t)(end - at));
     at += strlen(at);
   }
+  rule->text = strdup(text);
+  return rule->text ? settings_check_rule(scope->settings, rule, &scope->reason)
+                    : -ENOMEM;
+}
+
+static int add_simple_rule(struct scope *scope, const oconfig_item_t *item,
+                           const char *name, const char *option,
+                           const char *pattern) {
+  struct rule *rule;
+  int rc = settings_add_rule(scope->settings, name, &rule, &scope->reason);
+
+  if (rc == 0)
+    rc = rule_add_selector(rule, option, pattern, &scope->reason);
+  return rc == 0 ? finish_rule(scope, rule, item) : rc;
 }
 
 static int apply_process(struct scope *scope, const oconfig_item_t *item) {
-  char text[LINE_SIZE];
   const char *comm;
   int rc = get_string(scope, item, &comm);
 
-  if (rc < 0)
-    return rc;
-  describe_rule(item, text);
-  return settings_add_simple_rule(scope->settings, text, comm, "Process", comm,
-                                  &scope->reason);
+  return rc == 0 ? add_simple_rule(scope, item, comm, "Process", comm) : rc;
 }
 
 static int apply_process_match(struct scope *scope,
                                const oconfig_item_t *item) {
   const oconfig_value_t *v = item->values;
-  char text[LINE_SIZE];
 
   if (item->values_num != 2 || v[0].type != OCONFIG_TYPE_STRING ||
       v[1].type != OCONFIG_TYPE_STRING)
     return config_error_set(&scope->reason, "expected a name and a regular "
                                             "expression, both in quotes");
-  describe_rule(item, text);
-  return settings_add_simple_rule(scope->settings, text, v[0].value.string,
-                                  "CommandLineMatch", v[1].value.string,
-                                  &scope->reason);
+  return add_simple_rule(scope, item, v[0].value.string, "CommandLineMatch",
+                         v[1].value.string);
 }
 
 static const struct option capture_options[] = {
@@ -492,56 +499,50 @@ static int apply_block(struct scope *scope, const struct option *options,
 
 /* --- blocks --- */
 
-/* Fills an initialized rule with the block and adds it. */
-static int add_rule_block(struct scope *scope, struct rule *rule,
-                          const struct option *options,
-                          const oconfig_item_t *block) {
-  bool is_other = options == other_options;
+/* Fills a rule, or Other, with the block. */
+static int fill_rule(struct scope *scope, struct rule *rule,
+                     const struct option *options,
+                     const oconfig_item_t *block) {
   struct scope inside = {.settings = scope->settings,
-                         .rule = is_other ? NULL : rule,
+                         .rule = options == other_options ? NULL : rule,
                          .report = &rule->report,
                          .policy = &rule->policy};
-  char text[LINE_SIZE];
   int rc = apply_block(&inside, options, block);
 
-  describe_rule(block, text);
-  if (rc == 0)
-    rc = rule_set_text(rule, text);
-  if (rc != 0) {
-    rule_done(rule);
-    return rc;
-  }
-  return is_other ? settings_set_other(scope->settings, rule, &scope->reason)
-                  : settings_add_rule(scope->settings, rule, &scope->reason);
-}
-
-/* A <Group>, or Other, which may be a block. */
-static int apply_named(struct scope *scope, const struct option *options,
-                       const oconfig_item_t *item) {
-  struct rule rule;
-  const char *name;
-  int rc = get_string(scope, item, &name);
-
-  if (rc == 0)
-    rc = rule_init_group(&rule, name, &scope->reason);
-  return rc == 0 ? add_rule_block(scope, &rule, options, item) : rc;
+  return rc == 0 ? finish_rule(scope, rule, block) : rc;
 }
 
 static int apply_group(struct scope *scope, const oconfig_item_t *block) {
-  return apply_named(scope, group_options, block);
+  struct rule *rule;
+  const char *name;
+  int rc = get_string(scope, block, &name);
+
+  if (rc == 0)
+    rc = settings_add_rule(scope->settings, name, &rule, &scope->reason);
+  return rc == 0 ? fill_rule(scope, rule, group_options, block) : rc;
 }
 
+/* It may be a block. */
 static int apply_other(struct scope *scope, const oconfig_item_t *item) {
-  return apply_named(scope, other_options, item);
+  struct rule *other = &scope->settings->other;
+  const char *name;
+  int rc = get_string(scope, item, &name);
+
+  if (rc == 0 && other->name)
+    return config_error_set(&scope->reason, "expected only once");
+  if (rc == 0)
+    rc = rule_set_name(other, name, &scope->reason);
+  return rc == 0 ? fill_rule(scope, other, other_options, item) : rc;
 }
 
 static int apply_ignore(struct scope *scope, const oconfig_item_t *block) {
-  struct rule rule;
+  struct rule *rule;
+  int rc;
 
   if (block->values_num > 0)
     return config_error_set(&scope->reason, "expected a block without a name");
-  rule_init_ignore(&rule);
-  return add_rule_block(scope, &rule, ignore_options, block);
+  rc = settings_add_rule(scope->settings, NULL, &rule, &scope->reason);
+  return rc == 0 ? fill_rule(scope, rule, ignore_options, block) : rc;
 }
 
 static int apply_capture(struct scope *scope, const oconfig_item_t *block) {

@@ -60,21 +60,16 @@ extern const struct settings settings_defaults;
 void settings_init(struct settings *s);
 void settings_done(struct settings *s);
 
-/*
- * Setters that check the value. They return 0, -EINVAL with the expected value
- * in *reason, or -ENOMEM; an error leaves s unchanged.
- */
+/* These check the value. They return 0, -EINVAL with the expected value in
+ * *reason, or -ENOMEM. After an error s is only good for finding more. */
 
-/* They own the rule from then on, even if they fail. */
-int settings_add_rule(struct settings *s, struct rule *r,
+/* Adds a rule without selectors; name NULL: Ignore. It stays where it is until
+ * the next is added. */
+int settings_add_rule(struct settings *s, const char *name, struct rule **ret,
                       struct config_error *reason);
-int settings_set_other(struct settings *s, struct rule *other,
-                       struct config_error *reason);
-/* Adds a rule with one selector, or Other (option NULL). The text is that of
- * struct rule. */
-int settings_add_simple_rule(struct settings *s, const char *text,
-                             const char *name, const char *option,
-                             const char *pattern, struct config_error *reason);
+/* Checks a rule of s, or Other, that is complete. */
+int settings_check_rule(const struct settings *s, const struct rule *r,
+                        struct config_error *reason);
 /* The root must be a proc tree now. */
 int settings_set_proc_root(struct settings *s, const char *root,
                            struct config_error *reason);

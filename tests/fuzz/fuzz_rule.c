@@ -54,8 +54,12 @@ static int add_selector(struct rule *rule, struct fuzz_bytes *b,
       require(found == (value && strcmp(value, pattern) == 0));
   }
   require(rc != -EINVAL || reason.text[0] || is_heavy(pattern));
+  if (rc == 0) {
+    selector_done(&s);
+    rc = rule_add_selector(rule, option, pattern, &reason);
+  }
   free(pattern);
-  return rc < 0 ? rc : rule_add_selector(rule, &s);
+  return rc;
 }
 
 static void expand(const struct rule *rule, const struct attributes *id) {
@@ -68,7 +72,7 @@ static void expand(const struct rule *rule, const struct attributes *id) {
     return;
   }
   if (rule_match(rule, id, 7, &captures) <= 0 ||
-      !template_expand(&rule->name, id, &captures, &name))
+      !template_expand(rule->name, id, &captures, &name))
     return;
   require(fuzz_is_printable(name.text) && !strchr(name.text, '/'));
   require(name.text[0] && strlen(name.text) < GROUP_NAME_SIZE);
@@ -79,12 +83,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct config_error reason = {""};
   struct attributes id = {.uid = 7};
   char *name = fuzz_string(&b), *values[ATTRIBUTES];
-  struct rule rule;
+  struct rule rule = {.name = NULL};
 
   for (int i = 0; i < ATTRIBUTES; i++)
     id.value[i] = values[i] = fuzz_string(&b);
   id.value[fuzz_byte(&b) % ATTRIBUTES] = NULL;
-  if (rule_init_group(&rule, name, &reason) == 0) {
+  if (rule_set_name(&rule, name, &reason) == 0) {
     for (int i = 0; i < 4 && b.left > 0; i++)
       add_selector(&rule, &b, &id);
     expand(&rule, &id);

@@ -145,39 +145,30 @@ int world_teardown(void **state) {
 
 static void add_selector(struct rule *r, const char *option,
                          const char *pattern) {
-  struct selector s;
   struct config_error reason;
 
-  if (!option)
-    return;
-  assert_int_equal(selector_init(&s, option, pattern, &reason), 0);
-  assert_int_equal(rule_add_selector(r, &s), 0);
+  if (option)
+    assert_int_equal(rule_add_selector(r, option, pattern, &reason), 0);
 }
 
 struct rule *world_group(struct world *w, const char *name, const char *option,
                          const char *pattern, const char *option2,
                          const char *pattern2) {
   struct config_error reason;
-  struct rule r;
+  struct rule *r;
 
-  if (name)
-    assert_int_equal(rule_init_group(&r, name, &reason), 0);
-  else
-    rule_init_ignore(&r);
-  add_selector(&r, option, pattern);
-  add_selector(&r, option2, pattern2);
-  assert_int_equal(settings_add_rule(&w->settings, &r, &reason), 0);
-  return &w->settings.rules[w->settings.n_rules - 1];
+  assert_int_equal(settings_add_rule(&w->settings, name, &r, &reason), 0);
+  add_selector(r, option, pattern);
+  add_selector(r, option2, pattern2);
+  assert_int_equal(settings_check_rule(&w->settings, r, &reason), 0);
+  return r;
 }
 
 void world_other(struct world *w, const char *name) {
   struct config_error reason;
-  char text[128];
 
-  snprintf(text, sizeof(text), "Other \"%s\"", name);
-  assert_int_equal(
-      settings_add_simple_rule(&w->settings, text, name, NULL, NULL, &reason),
-      0);
+  assert_int_equal(rule_set_name(&w->settings.other, name, &reason), 0);
+  assert_true(asprintf(&w->settings.other.text, "Other \"%s\"", name) > 0);
 }
 
 void world_keep_state(struct world *w) {

@@ -6,59 +6,51 @@
 
 static const struct attributes no_attributes;
 
-int rule_init_group(struct rule *r, const char *name,
-                    struct config_error *reason) {
+int rule_set_name(struct rule *r, const char *name,
+                  struct config_error *reason) {
   struct group_name fixed;
-  int rc;
+  int rc = template_check(name, reason);
 
-  *r = (struct rule){0};
-  rc = template_init(&r->name, name, reason);
-  if (rc < 0 || !template_is_fixed(&r->name) ||
-      template_expand(&r->name, &no_attributes, NULL, &fixed))
+  if (rc < 0)
     return rc;
-  rule_done(r);
-  return config_error_set(
-      reason, "expected a name other than \"/\" and \"" GROUP_NAME_OF_HOST
-              "\" (reserved)");
+  if (template_is_fixed(name) &&
+      !template_expand(name, &no_attributes, NULL, &fixed))
+    return config_error_set(
+        reason, "expected a name other than \"/\" and \"" GROUP_NAME_OF_HOST
+                "\" (reserved)");
+  r->name = strdup(name);
+  return r->name ? 0 : -ENOMEM;
 }
-
-void rule_init_ignore(struct rule *r) { *r = (struct rule){.is_ignore = true}; }
 
 void rule_done(struct rule *r) {
   free(r->text);
-  template_done(&r->name);
+  free(r->name);
   for (size_t i = 0; i < r->n_selectors; i++)
     selector_done(&r->selectors[i]);
   free(r->selectors);
   *r = (struct rule){0};
 }
 
-int rule_set_text(struct rule *r, const char *text) {
-  char *copy = strdup(text);
-
-  if (!copy)
-    return -ENOMEM;
-  free(r->text);
-  r->text = copy;
-  return 0;
-}
-
-int rule_add_selector(struct rule *r, struct selector *s) {
+int rule_add_selector(struct rule *r, const char *option, const char *pattern,
+                      struct config_error *reason) {
   struct selector *selectors =
       reallocarray(r->selectors, r->n_selectors + 1, sizeof(*selectors));
   size_t place = r->n_selectors;
+  struct selector s;
+  int rc;
 
-  if (!selectors) {
-    selector_done(s);
+  if (!selectors)
     return -ENOMEM;
-  }
   r->selectors = selectors;
+  rc = selector_init(&s, option, pattern, reason);
+  if (rc < 0)
+    return rc;
   for (size_t i = 0; i < r->n_selectors; i++)
-    if (selectors[i].attribute == s->attribute)
+    if (selectors[i].attribute == s.attribute)
       place = i + 1;
   memmove(&selectors[place + 1], &selectors[place],
           (r->n_selectors - place) * sizeof(*selectors));
-  selectors[place] = *s;
+  selectors[place] = s;
   r->n_selectors++;
   return 0;
 }
@@ -72,55 +64,55 @@ static size_t next_attribute(const struct rule *r, size_t i) {
   return i;
 }
 
-/* True if one of the selectors i … end-1 has captures. */
-static bool makes_captures(const struct rule *r, size_t i, size_t end) {
-  for (; i < end; i++)
+/* The first selector of the attribute whose captures are those of the name;
+ * n_selectors if none has any. */
+static size_t find_captures(const struct rule *r) {
+  size_t first = 0;
+
+  for (size_t i = 0; i < r->n_selectors; i++) {
+    if (r->selectors[i].attribute != r->selectors[first].attribute)
+      first = i;
     if (selector_captures(&r->selectors[i]) > 0)
-      return true;
-  return false;
-}
-
-static int refuse_captures(const struct selector *s, size_t wanted,
-                           struct config_error *reason) {
-  char pattern[200];
-
-  return config_error_set(
-      reason,
-      "expected %zu pair%s of parentheses in \"%s\", for %%{%zu}; it has %zu",
-      wanted, wanted == 1 ? "" : "s",
-      escape_text(s->pattern, strlen(s->pattern), pattern, sizeof(pattern)),
-      wanted, selector_captures(s));
-}
-
-static int check_captures(const struct rule *r, struct config_error *reason) {
-  size_t wanted = template_needs(&r->name).captures;
-  size_t end;
-
-  for (size_t i = 0; i < r->n_selectors; i = end) {
-    end = next_attribute(r, i);
-    if (!makes_captures(r, i, end))
-      continue;
-    for (; i < end; i++)
-      if (selector_captures(&r->selectors[i]) < wanted)
-        return refuse_captures(&r->selectors[i], wanted, reason);
-    return 0;
+      return first;
   }
-  return config_error_set(
-      reason,
-      "expected a regular expression with %zu pair%s of parentheses in the "
-      "block, for %%{%zu}: a selector with Match, such as CommMatch "
-      "\"^(web.*)\"",
-      wanted, wanted == 1 ? "" : "s", wanted);
+  return r->n_selectors;
+}
+
+static int check_captures(const struct rule *r, size_t wanted,
+                          struct config_error *reason) {
+  const char *plural = wanted == 1 ? "" : "s";
+  size_t i = find_captures(r), end;
+  char text[200];
+
+  if (i == r->n_selectors)
+    return config_error_set(
+        reason,
+        "expected a regular expression with %zu pair%s of parentheses in the "
+        "block, for %%{%zu}: a selector with Match, such as CommMatch "
+        "\"^(web.*)\"",
+        wanted, plural, wanted);
+  for (end = next_attribute(r, i); i < end; i++) {
+    const struct selector *s = &r->selectors[i];
+
+    if (selector_captures(s) < wanted)
+      return config_error_set(
+          reason, "expected %zu pair%s of parentheses in \"%s\", for %%{%zu}",
+          wanted, plural,
+          escape_text(s->pattern, strlen(s->pattern), text, sizeof(text)),
+          wanted);
+  }
+  return 0;
 }
 
 int rule_check(const struct rule *r, struct config_error *reason) {
+  size_t wanted;
+
   if (r->n_selectors == 0)
     return config_error_set(reason,
                             "expected at least one selector, such as Comm or "
                             "Unit");
-  if (template_needs(&r->name).captures == 0)
-    return 0;
-  return check_captures(r, reason);
+  wanted = template_needs(r->name).captures;
+  return wanted > 0 ? check_captures(r, wanted, reason) : 0;
 }
 
 static int match_attribute(const struct rule *r, size_t i, size_t end,
@@ -135,22 +127,15 @@ static int match_attribute(const struct rule *r, size_t i, size_t end,
 
 int rule_match(const struct rule *r, const struct attributes *id, uint32_t pid,
                struct captures *ret_captures) {
-  bool has_captures = false;
-  size_t end;
+  size_t source = find_captures(r), end;
+  int rc = 1;
 
   ret_captures->text = NULL;
-  for (size_t i = 0; i < r->n_selectors; i = end) {
-    bool is_source;
-    int rc;
-
+  for (size_t i = 0; i < r->n_selectors && rc > 0; i = end) {
     end = next_attribute(r, i);
-    is_source = !has_captures && makes_captures(r, i, end);
-    rc = match_attribute(r, i, end, id, pid, is_source ? ret_captures : NULL);
-    if (rc <= 0)
-      return rc;
-    has_captures |= is_source;
+    rc = match_attribute(r, i, end, id, pid, i == source ? ret_captures : NULL);
   }
-  return 1;
+  return rc;
 }
 
 bool rule_could_match(const struct rule *r, const struct glimpse *g) {
@@ -185,7 +170,7 @@ static unsigned selector_attributes(const struct rule *r,
 }
 
 unsigned rule_attributes(const struct rule *r) {
-  unsigned attributes = template_needs(&r->name).attributes;
+  unsigned attributes = template_needs(r->name).attributes;
 
   for (size_t i = 0; i < r->n_selectors; i++)
     attributes |= selector_attributes(r, &r->selectors[i]);
@@ -195,9 +180,8 @@ unsigned rule_attributes(const struct rule *r) {
 bool rule_has_same_name(const struct rule *a, const struct rule *b) {
   struct group_name x, y;
 
-  return !a->is_ignore && !b->is_ignore && template_is_fixed(&a->name) &&
-         template_is_fixed(&b->name) &&
-         template_expand(&a->name, &no_attributes, NULL, &x) &&
-         template_expand(&b->name, &no_attributes, NULL, &y) &&
+  return template_is_fixed(a->name) && template_is_fixed(b->name) &&
+         template_expand(a->name, &no_attributes, NULL, &x) &&
+         template_expand(b->name, &no_attributes, NULL, &y) &&
          strcmp(x.text, y.text) == 0;
 }

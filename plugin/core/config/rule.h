@@ -13,10 +13,10 @@
 
 struct rule {
   char *text; /* the configuration of the rule on one line; may be NULL */
+  char *name; /* a template; NULL of Ignore */
   bool is_ignore;
   bool takes_children; /* Children */
   bool is_view;        /* Continue: later rules may take the process too */
-  struct template name;
   /* Sorted by attribute. Selectors of one attribute are alternatives (OR);
    * different attributes must all match (AND). */
   struct selector *selectors;
@@ -25,16 +25,14 @@ struct rule {
   struct policy policy;
 };
 
-int rule_init_group(struct rule *r, const char *name,
-                    struct config_error *reason);
-void rule_init_ignore(struct rule *r);
+/* A rule begins as zeros. These return 0, -EINVAL with the expected text in
+ * *reason, or -ENOMEM. */
+int rule_set_name(struct rule *r, const char *name,
+                  struct config_error *reason);
+/* For `option` see selector_init(). */
+int rule_add_selector(struct rule *r, const char *option, const char *pattern,
+                      struct config_error *reason);
 void rule_done(struct rule *r);
-
-/* Copies the text. 0 or -ENOMEM. */
-int rule_set_text(struct rule *r, const char *text);
-
-/* Owns the selector from then on, even if it fails. 0 or -ENOMEM. */
-int rule_add_selector(struct rule *r, struct selector *s);
 
 /*
  * Checks a rule that is complete. -EINVAL, with the expected text in *reason,

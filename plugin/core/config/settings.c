@@ -50,78 +50,32 @@ void settings_done(struct settings *s) {
   *s = (struct settings){0};
 }
 
-static int check_name_is_free(const struct settings *s, const struct rule *r,
-                              struct config_error *reason) {
-  bool is_taken = rule_has_same_name(&s->other, r);
-
-  for (size_t i = 0; i < s->n_rules; i++)
-    is_taken |= rule_has_same_name(&s->rules[i], r);
-  return is_taken ? config_error_set(reason,
-                                     "a group with this name already exists; "
-                                     "expected another name, or one block with "
-                                     "both selectors")
-                  : 0;
-}
-
-static int append_rule(struct settings *s, const struct rule *r) {
+int settings_add_rule(struct settings *s, const char *name, struct rule **ret,
+                      struct config_error *reason) {
   struct rule *rules = reallocarray(s->rules, s->n_rules + 1, sizeof(*rules));
 
   if (!rules)
     return -ENOMEM;
   s->rules = rules;
-  s->rules[s->n_rules++] = *r;
-  return 0;
+  *ret = &rules[s->n_rules++];
+  **ret = (struct rule){.is_ignore = !name};
+  return name ? rule_set_name(*ret, name, reason) : 0;
 }
 
-int settings_add_rule(struct settings *s, struct rule *r,
-                      struct config_error *reason) {
-  int rc = rule_check(r, reason);
+int settings_check_rule(const struct settings *s, const struct rule *r,
+                        struct config_error *reason) {
+  bool is_other = r == &s->other;
+  bool is_taken = !is_other && rule_has_same_name(&s->other, r);
 
-  if (rc == 0)
-    rc = check_name_is_free(s, r, reason);
-  if (rc == 0)
-    rc = append_rule(s, r);
-  if (rc < 0)
-    rule_done(r);
-  return rc;
-}
-
-int settings_add_simple_rule(struct settings *s, const char *text,
-                             const char *name, const char *option,
-                             const char *pattern, struct config_error *reason) {
-  struct selector selector;
-  struct rule rule;
-  int rc = rule_init_group(&rule, name, reason);
-
-  if (rc == 0 && option)
-    rc = selector_init(&selector, option, pattern, reason);
-  if (rc == 0 && option)
-    rc = rule_add_selector(&rule, &selector);
-  if (rc == 0)
-    rc = rule_set_text(&rule, text);
-  if (rc < 0) {
-    rule_done(&rule);
-    return rc;
-  }
-  return option ? settings_add_rule(s, &rule, reason)
-                : settings_set_other(s, &rule, reason);
-}
-
-int settings_set_other(struct settings *s, struct rule *other,
-                       struct config_error *reason) {
-  int rc;
-
-  if (s->other.name.text)
-    rc = config_error_set(reason, "expected only once");
-  else if (!template_is_fixed(&other->name))
-    rc = config_error_set(reason, "expected a name without placeholders");
-  else
-    rc = check_name_is_free(s, other, reason);
-  if (rc == 0)
-    s->other = *other;
-  else
-    rule_done(other);
-  return rc;
+  for (size_t i = 0; i < s->n_rules; i++)
+    is_taken |= r != &s->rules[i] && rule_has_same_name(&s->rules[i], r);
+  if (is_taken)
+    return config_error_set(reason,
+                            "a group with this name already exists; expected "
+                            "another name, or one block with both selectors");
+  if (is_other && !template_is_fixed(r->name))
+    return config_error_set(reason, "expected a name without placeholders");
+  return is_other ? 0 : rule_check(r, reason);
 }
 
 /* Slashes at the end are left out: "/x/" and "/x" are one directory, and a
@@ -185,17 +139,20 @@ static int add_default_rules(struct settings *s) {
       {"%{namespace}_%{container_name}", "Namespace", "*"},
       {"%{container_name}", "ContainerName", "*"}};
   struct config_error reason;
-  char text[128];
+  struct rule *r;
   int rc = 0;
 
-  if (!s->other.name.text)
-    rc = settings_add_simple_rule(s, "Other \"other\"", "other", NULL, NULL,
-                                  &reason);
+  if (!s->other.name) {
+    s->other.text = strdup("Other \"other\"");
+    rc = s->other.text ? rule_set_name(&s->other, "other", &reason) : -ENOMEM;
+  }
   for (size_t i = 0; i < 3 && rc == 0; i++) {
-    snprintf(text, sizeof(text), "<Group \"%s\"> %s \"%s\"", rules[i][0],
-             rules[i][1], rules[i][2]);
-    rc = settings_add_simple_rule(s, text, rules[i][0], rules[i][1],
-                                  rules[i][2], &reason);
+    rc = settings_add_rule(s, rules[i][0], &r, &reason);
+    if (rc == 0)
+      rc = rule_add_selector(r, rules[i][1], rules[i][2], &reason);
+    if (rc == 0 && asprintf(&r->text, "<Group \"%s\"> %s \"%s\"", rules[i][0],
+                            rules[i][1], rules[i][2]) < 0)
+      rc = -ENOMEM;
   }
   return rc;
 }

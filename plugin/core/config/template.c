@@ -1,7 +1,6 @@
 #include "config/template.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const placeholders[ATTRIBUTES] = {
@@ -75,33 +74,22 @@ static int refuse_placeholder(const struct piece *p,
       escape_text(p->text.text, p->text.len, shown, sizeof(shown)));
 }
 
-int template_init(struct template *t, const char *text,
-                  struct config_error *reason) {
-  const char *at = text;
+int template_check(const char *text, struct config_error *reason) {
   struct piece piece;
   int rc;
 
   if (!*text)
     return config_error_set(reason, "expected a name that is not empty");
-  while ((rc = next_piece(&at, &piece)) > 0)
+  while ((rc = next_piece(&text, &piece)) > 0)
     ;
-  if (rc < 0)
-    return refuse_placeholder(&piece, reason);
-  t->text = strdup(text);
-  return t->text ? 0 : -ENOMEM;
+  return rc < 0 ? refuse_placeholder(&piece, reason) : 0;
 }
 
-void template_done(struct template *t) {
-  free(t->text);
-  t->text = NULL;
-}
-
-struct template_needs template_needs(const struct template *t) {
+struct template_needs template_needs(const char *text) {
   struct template_needs needs = {.captures = 0};
-  const char *at = t->text;
   struct piece piece;
 
-  while (next_piece(&at, &piece) > 0) {
+  while (next_piece(&text, &piece) > 0) {
     if (piece.attribute < ATTRIBUTES)
       needs.attributes |= 1U << piece.attribute;
     if (piece.capture > needs.captures)
@@ -110,8 +98,8 @@ struct template_needs template_needs(const struct template *t) {
   return needs;
 }
 
-bool template_is_fixed(const struct template *t) {
-  struct template_needs needs = template_needs(t);
+bool template_is_fixed(const char *text) {
+  struct template_needs needs = template_needs(text);
 
   return needs.attributes == 0 && needs.captures == 0;
 }
@@ -149,13 +137,12 @@ static bool add_piece(const struct piece *p, const struct attributes *id,
   return true;
 }
 
-bool template_expand(const struct template *t, const struct attributes *id,
+bool template_expand(const char *text, const struct attributes *id,
                      const struct captures *captures, struct group_name *ret) {
   struct group_name name = {.len = 0};
-  const char *at = t->text;
   struct piece piece;
 
-  while (next_piece(&at, &piece) > 0)
+  while (next_piece(&text, &piece) > 0)
     if (!add_piece(&piece, id, captures, &name))
       return false;
   if (!group_name_finish(&name))

@@ -10,14 +10,9 @@
 #include <smaps/config_error.h>
 #include <smaps/group_name.h>
 
-struct template {
-  char *text; /* NULL: none */
-};
-
-/* 0, -EINVAL with the expected text in *reason, or -ENOMEM. */
-int template_init(struct template *t, const char *text,
-                  struct config_error *reason);
-void template_done(struct template *t);
+/* 0, or -EINVAL with the expected text in *reason. Other functions take only
+ * templates that have passed this, or NULL for an empty one. */
+int template_check(const char *text, struct config_error *reason);
 
 /* The placeholders use these attributes, a bit each, and captures up to this
  * number. */
@@ -26,16 +21,16 @@ struct template_needs {
   size_t captures;
 };
 
-struct template_needs template_needs(const struct template *t);
+struct template_needs template_needs(const char *text);
 
 /* True if the template has no placeholder. */
-bool template_is_fixed(const struct template *t);
+bool template_is_fixed(const char *text);
 
 /*
  * Expands the name. False if a placeholder has no value for this process, or if
  * the name is empty or that of the host: the process is then not in that group.
  */
-bool template_expand(const struct template *t, const struct attributes *id,
+bool template_expand(const char *text, const struct attributes *id,
                      const struct captures *captures, struct group_name *ret);
 
 #endif

@@ -37,8 +37,8 @@ static int add_fixed_group(struct matcher *m, const struct rule *rule) {
   struct group_name name;
   int rc;
 
-  if (rule->is_ignore || !rule->name.text || !template_is_fixed(&rule->name) ||
-      !template_expand(&rule->name, &nobody, NULL, &name))
+  if (!template_is_fixed(rule->name) ||
+      !template_expand(rule->name, &nobody, NULL, &name))
     return 0;
   rc = get_or_add_group(m, &name, true, rule, &group);
   if (rc == 0)
@@ -158,8 +158,7 @@ bool matcher_would_take(const struct rule *rule, const struct attributes *id,
   struct group_name name;
 
   return rule_match(rule, id, pid, &captures) > 0 &&
-         (rule->is_ignore ||
-          template_expand(&rule->name, id, &captures, &name));
+         (rule->is_ignore || template_expand(rule->name, id, &captures, &name));
 }
 
 /* Notes the later rules that match, too, for an explanation. */
@@ -219,7 +218,7 @@ static enum verdict apply_by_name(struct matcher *m, struct process *p,
     return PASSED;
   if (rule->is_ignore)
     return TAKEN;
-  if (!template_expand(&rule->name, &m->attributes, &captures, &name))
+  if (!template_expand(rule->name, &m->attributes, &captures, &name))
     return PASSED;
   rc = get_or_add_group(m, &name, false, rule, ret);
   if (rc == GROUP_REFUSED)
@@ -264,7 +263,7 @@ static void apply_other(struct matcher *m) {
   struct group_name name;
   static const struct attributes nobody;
 
-  if (!other->name.text || !template_expand(&other->name, &nobody, NULL, &name))
+  if (!template_expand(other->name, &nobody, NULL, &name))
     return;
   if (get_or_add_group(m, &name, true, other, &group) != 0)
     return;

@@ -94,7 +94,7 @@ static void note_groups_of_glimpse(const struct matcher *m,
 
     if (!rule->takes_children && !could_match)
       continue;
-    has_name = template_expand(&rule->name, &glimpse->id, NULL, &name);
+    has_name = template_expand(rule->name, &glimpse->id, NULL, &name);
     for (size_t j = 0; j < t->n; j++) {
       struct group *g = t->groups[j];
 

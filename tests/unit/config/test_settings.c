@@ -15,36 +15,29 @@ TEST_OBJECT(struct settings, settings_init, settings_done)
 #define SETTINGS_TEST(name) TEST_WITH(name, make, unmake, struct settings *s)
 
 /* A rule with one selector, or with none; name NULL for Ignore. */
-static struct rule make_rule(const char *name, const char *comm) {
-  struct config_error reason = {""};
-  struct selector s;
-  struct rule r;
+static int try_rule(struct settings *s, const char *name, const char *comm,
+                    struct config_error *reason) {
+  struct rule *r;
 
-  if (!name)
-    rule_init_ignore(&r);
-  else
-    assert_int_equal(rule_init_group(&r, name, &reason), 0);
-  if (comm) {
-    assert_int_equal(selector_init(&s, "Comm", comm, &reason), 0);
-    assert_int_equal(rule_add_selector(&r, &s), 0);
-  }
-  return r;
+  assert_int_equal(settings_add_rule(s, name, &r, reason), 0);
+  assert_int_equal(r->is_ignore, !name);
+  if (comm)
+    assert_int_equal(rule_add_selector(r, "Comm", comm, reason), 0);
+  return settings_check_rule(s, r, reason);
 }
 
 static void add(struct settings *s, const char *name) {
   struct config_error reason = {""};
-  struct rule r = make_rule(name, "x");
 
-  if (settings_add_rule(s, &r, &reason) != 0)
+  if (try_rule(s, name, "x", &reason) != 0)
     fail_msg("%s: %s", name, reason.text);
 }
 
 static int try_other(struct settings *s, const char *name,
                      struct config_error *reason) {
-  struct rule r;
-  int rc = rule_init_group(&r, name, reason);
+  int rc = rule_set_name(&s->other, name, reason);
 
-  return rc < 0 ? rc : settings_set_other(s, &r, reason);
+  return rc < 0 ? rc : settings_check_rule(s, &s->other, reason);
 }
 
 static void set_other(struct settings *s, const char *name) {
@@ -60,7 +53,7 @@ static bool is_called(const struct rule *r, const char *name) {
       .value = {[ATTRIBUTE_UNIT] = "x.service", [ATTRIBUTE_COMM] = "x"}};
   struct group_name made;
 
-  return !r->is_ignore && template_expand(&r->name, &id, NULL, &made) &&
+  return !r->is_ignore && template_expand(r->name, &id, NULL, &made) &&
          strcmp(made.text, name) == 0;
 }
 
@@ -84,7 +77,7 @@ static void check_name(const struct rule *r, const struct attributes *id,
   struct captures c;
 
   if (rule_match(r, id, 1, &c))
-    assert_true(template_expand(&r->name, id, &c, &name));
+    assert_true(template_expand(r->name, id, &c, &name));
   assert_string_equal(name.text, wanted);
 }
 
@@ -173,7 +166,7 @@ SETTINGS_TEST(growth_has_ten_intervals_at_least) {
   assert_int_equal(s->rules[1].report.growth_window_ns, 7000 * NS_PER_S);
 }
 
-SETTINGS_TEST(a_bad_rule_is_refused_and_leaves_the_others) {
+SETTINGS_TEST(a_bad_rule_is_refused) {
   static const struct {
     const char *name, *group, *comm, *expected;
   } cases[] = {
@@ -187,21 +180,22 @@ SETTINGS_TEST(a_bad_rule_is_refused_and_leaves_the_others) {
   add(s, "a/b");
   set_other(s, "rest");
   for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct rule r = make_rule(cases[i].group, cases[i].comm);
     struct config_error reason = {""};
 
-    if (settings_add_rule(s, &r, &reason) != -EINVAL ||
+    if (try_rule(s, cases[i].group, cases[i].comm, &reason) != -EINVAL ||
         !strstr(reason.text, cases[i].expected))
       fail_msg("%s: \"%s\"", cases[i].name, reason.text);
-    assert_int_equal(s->n_rules, 1);
   }
+}
+
+SETTINGS_TEST(rules_of_the_configuration_replace_the_default_groups) {
+  add(s, "a/b");
   add(s, "%{comm}");
   add(s, "%{comm}"); /* templates may come to one name */
-  add(s, "good");
   assert_int_equal(settings_finish(s), 0);
-  assert_int_equal(s->n_rules, 4); /* none of the defaults */
+  assert_int_equal(s->n_rules, 3);
   assert_true(is_called(&s->rules[0], "a_b"));
-  assert_true(is_called(&s->rules[3], "good"));
+  assert_null(s->other.name);
 }
 
 SETTINGS_TEST(a_bad_other_is_refused) {
@@ -224,18 +218,8 @@ SETTINGS_TEST(a_bad_other_is_refused) {
     if (try_other(s, cases[i].other, &reason) != -EINVAL ||
         !strstr(reason.text, cases[i].expected))
       fail_msg("%s: \"%s\"", cases[i].name, reason.text);
-    assert_null(s->other.name.text);
+    rule_done(&s->other);
   }
-}
-
-SETTINGS_TEST(a_second_other_is_refused_and_leaves_the_first) {
-  struct config_error reason = {""};
-
-  set_other(s, "first");
-  assert_int_equal(try_other(s, "first", &reason), -EINVAL);
-  assert_int_equal(try_other(s, "rest", &reason), -EINVAL);
-  assert_non_null(strstr(reason.text, "once"));
-  assert_true(is_called(&s->other, "first"));
 }
 
 #define TREE_TEST(name)                                                        \

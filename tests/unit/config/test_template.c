@@ -31,23 +31,13 @@ static const struct captures found = {.text = "www:8/abc",
                                                 {7, 8},
                                                 {8, 9}}};
 
-static struct template make(const char *text) {
-  struct config_error reason = {""};
-  struct template t;
-  int r = template_init(&t, text, &reason);
-
-  if (r != 0)
-    fail_msg("\"%s\": %d, %s", text, r, reason.text);
-  return t;
-}
-
 static bool expand(const char *text, const struct attributes *id,
                    const struct captures *captures, struct group_name *ret) {
-  struct template t = make(text);
-  bool is_made = template_expand(&t, id, captures, ret);
+  struct config_error reason = {""};
 
-  template_done(&t);
-  return is_made;
+  if (template_check(text, &reason) != 0)
+    fail_msg("\"%s\": %s", text, reason.text);
+  return template_expand(text, id, captures, ret);
 }
 
 TEST(placeholders_stand_for_values) {
@@ -126,9 +116,8 @@ TEST(malformed_templates_are_refused) {
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
     struct config_error reason = {""};
-    struct template t;
 
-    if (template_init(&t, cases[i].text, &reason) != -EINVAL ||
+    if (template_check(cases[i].text, &reason) != -EINVAL ||
         !strstr(reason.text, cases[i].expected))
       fail_msg("%s: %s", cases[i].name, reason.text);
   }

@@ -410,6 +410,7 @@ FIXTURE_TEST(mistakes_are_named_with_option_value_and_reason) {
       {"<Group 'g'>\nComm 'new\nline['\n</Group>", "'new\\x0aline['",
        "glob: '[' without its ']'"},
       {"<Ignore 'x'>\nComm 'a'\n</Ignore>", "Ignore 'x'", "without a name"},
+      {"Other 'a'\nOther 'a'", "Other 'a'", "only once"},
       {"MaxGroups 0", "MaxGroups 0", "from 1 to"},
       {"MaxGroups 1e30", "MaxGroups 1e+30", "from 1 to"},
       {"ProcRoot '/nowhere'", "ProcRoot '/nowhere'", "proc file system"},

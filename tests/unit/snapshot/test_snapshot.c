@@ -87,7 +87,7 @@ static void assert_lacks(parsed p, const char *path) {
 #define WORLD_TEST(name) TEST_WITH(name, setup, teardown, struct world *w)
 
 static void set_text(struct rule *r, const char *text) {
-  assert_int_equal(rule_set_text(r, text), 0);
+  r->text = strdup(text);
 }
 
 static uint64_t page_size(void) { return (uint64_t)sysconf(_SC_PAGESIZE); }
