@@ -204,7 +204,6 @@ static int set_number(struct scope *scope, const struct option *o,
     *(double *)field = n;
   else
     *(uint64_t *)field = (uint64_t)(n * (double)units[o->kind].size);
-  /* A limit that is set holds for processes that cannot be sampled, too. */
   if (o->kind == OPTION_lock_hold)
     scope->policy->unsampled_lock_hold_ns = 0;
   return 0;

@@ -279,7 +279,7 @@ static void write_no_files(struct settings *s) {
   s->capture.directory = NULL;
   free(s->state_history);
   s->state_history = NULL;
-  s->wants_snapshots = true;
+  s->has_snapshots = true;
   s->capture.top_mappings = MAPPINGS_MAX;
 }
 
@@ -318,7 +318,7 @@ static int check_source(struct probe *p, const char *path,
 
 static void hold_long(struct policy *p) {
   p->max_lock_hold_ns = LOCK_HOLD_NS;
-  p->unsampled_lock_hold_ns = 0;
+  p->unsampled_lock_hold_ns = LOCK_HOLD_NS;
 }
 
 /* Reading files of a captured /proc is cheap, and no process has to wait. */

@@ -92,7 +92,7 @@ void collector_raise(struct collector *c, const struct alarm *alarm);
 
 /*
  * Makes the snapshot of the last cycle, which must have succeeded, in memory:
- * for settings with wants_snapshots. Returns 0 and the text, which the caller
+ * for settings with has_snapshots. Returns 0 and the text, which the caller
  * frees, or -ENOMEM or -EFBIG.
  */
 int collector_snapshot(const struct collector *c, char **ret_text,

@@ -36,7 +36,7 @@ struct settings {
   char *state_history; /* a directory; NULL: none */
   uint64_t state_interval_ns;
   bool has_state_at_start;   /* in the first cycle already */
-  bool wants_snapshots;      /* for collector_snapshot(), besides files */
+  bool has_snapshots;        /* for files, or collector_snapshot() */
   enum choice command_lines; /* in snapshots */
   struct capture_settings capture;
   char *proc_root;
@@ -52,6 +52,11 @@ struct settings {
   double read_budget_percent;   /* of one CPU */
   uint64_t read_budget_span_ns; /* the most that can be saved up */
   uint64_t read_timeout_ns;     /* a read that takes longer hangs */
+  /* The rest, and has_snapshots, is made by settings_finish(). */
+  unsigned rule_attributes; /* bit per attribute that a rule needs */
+  unsigned attributes;      /* the same, with those that snapshots need: all */
+  bool has_children_rules;
+  bool wants_page_tables; /* snapshots or a group report them */
 };
 
 /* The defaults of all options whose values are neither strings nor sets. */
@@ -77,9 +82,6 @@ int settings_set_proc_root(struct settings *s, const char *root,
 int settings_set_path(char **path, const char *value,
                       struct config_error *reason);
 
-/* True if snapshots are made; they have all attributes of a process. */
-bool settings_has_snapshots(const struct settings *s);
-
 /*
  * Called once, after the last option. If no rule makes a group, adds one group
  * per systemd service, one per container that is in none, and "other" for the
@@ -87,17 +89,5 @@ bool settings_has_snapshots(const struct settings *s);
  * too few intervals becomes longer. Returns 0 or -ENOMEM.
  */
 int settings_finish(struct settings *s);
-
-/* Bit per attribute that a rule needs. */
-unsigned settings_rule_attributes(const struct settings *s);
-
-/* The same, with the attributes that snapshots need. */
-unsigned settings_attributes(const struct settings *s);
-
-/* True if snapshots or a group report page tables. */
-bool settings_want_page_tables(const struct settings *s);
-
-/* True if a rule has Children. */
-bool settings_has_children_rules(const struct settings *s);
 
 #endif

@@ -65,8 +65,8 @@ static int init_reader(struct collector *c, const struct settings *settings,
   const struct reader_setup setup = {
       .procfs = c->procfs,
       .diags = c->results.diags,
-      .attributes = settings_attributes(settings),
-      .rule_attributes = settings_rule_attributes(settings),
+      .attributes = settings->attributes,
+      .rule_attributes = settings->rule_attributes,
       .interval_ns = settings->interval_ns,
       .read_timeout_ns = settings->read_timeout_ns,
       .clock_ns = c->clock_ns,
@@ -75,10 +75,6 @@ static int init_reader(struct collector *c, const struct settings *settings,
       .container_root = settings->container_root};
 
   return reader_init(&c->reader, &setup);
-}
-
-static bool rules_need_executable(const struct settings *s) {
-  return (settings_rule_attributes(s) >> ATTRIBUTE_EXECUTABLE) & 1;
 }
 
 int collector_new(struct settings *settings,
@@ -116,16 +112,17 @@ int collector_new(struct settings *settings,
       (struct cgroup_watch){.procfs = c->procfs, .reader = &c->reader};
   measurer_init(&c->measurer, c->procfs, &c->reader, c->results.diags);
   c->measurer.cycle.interval_ns = settings->interval_ns;
-  c->measurer.wants_page_tables = settings_want_page_tables(settings);
+  c->measurer.wants_page_tables = settings->wants_page_tables;
   read_budget_init(&c->measurer.budget, settings->read_budget_percent,
                    settings->read_budget_span_ns);
   if (procfs_has_own_pids(c->procfs))
     measurer_watch_kernel(&c->measurer);
-  c->identify = (struct identify_ctx){.reader = &c->reader,
-                                      .rules_need_executable =
-                                          rules_need_executable(settings),
-                                      .gone = release_process,
-                                      .gone_ctx = c};
+  c->identify = (struct identify_ctx){
+      .reader = &c->reader,
+      .rules_need_executable =
+          (settings->rule_attributes >> ATTRIBUTE_EXECUTABLE) & 1,
+      .gone = release_process,
+      .gone_ctx = c};
   *ret = c;
   return 0;
 }

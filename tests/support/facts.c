@@ -88,7 +88,7 @@ int main(void) {
   print_options("capture", capture_options);
   for (size_t i = 0; selector_options[i]; i++)
     printf("selector %s\n", selector_options[i]);
-  print_values("published", metric_default_set(), false);
+  print_values("published", metric_find("default", &error), false);
   print_values("detail", metric_find("detail", &error), false);
   print_values("percent", metric_find("detail", &error), true);
   print_host_values();

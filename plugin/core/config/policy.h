@@ -16,17 +16,11 @@ struct policy {
   enum refresh refresh;
   uint64_t max_age_ns;       /* of the reading that an estimate rests on */
   uint64_t max_lock_hold_ns; /* predicted time of a page table walk */
-  /* The limit for a process whose pages cannot be sampled; 0: the same. It is
-   * longer by default, because a guess is no better than a wait. */
+  /* The same for a process whose pages cannot be sampled. It is longer by
+   * default, because a guess is no better than a wait. */
   uint64_t unsampled_lock_hold_ns;
   bool comes_last; /* gets the time that configured groups leave */
 };
-
-/* The limit for a process that cannot be sampled. */
-uint64_t policy_unsampled_lock_hold_ns(const struct policy *p);
-
-/* Copies the fields that are not set (0) from the enclosing policy. */
-void policy_inherit(struct policy *p, const struct policy *from);
 
 /* Makes p the stricter of the two, for a process in two groups. */
 void policy_tighten(struct policy *p, const struct policy *other);

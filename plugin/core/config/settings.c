@@ -118,11 +118,6 @@ int settings_set_proc_root(struct settings *s, const char *root,
   return settings_set_path(&s->proc_root, root, reason);
 }
 
-bool settings_has_snapshots(const struct settings *s) {
-  return s->wants_snapshots || s->state_file || s->state_history ||
-         s->capture.directory;
-}
-
 static bool makes_groups(const struct settings *s) {
   for (size_t i = 0; i < s->n_rules; i++)
     if (!s->rules[i].is_ignore)
@@ -157,17 +152,60 @@ static int add_default_rules(struct settings *s) {
   return rc;
 }
 
+static void inherit_report(struct report *r, const struct report *from) {
+  if (!r->metrics)
+    r->metrics = from->metrics;
+  if (!r->growth_window_ns)
+    r->growth_window_ns = from->growth_window_ns;
+  if (r->absolute == CHOICE_UNSET)
+    r->absolute = from->absolute;
+  if (r->percentage == CHOICE_UNSET)
+    r->percentage = from->percentage;
+}
+
+/* A limit that is set holds for processes that cannot be sampled, too. */
+static void inherit_policy(struct policy *p, const struct policy *from) {
+  if (p->refresh == REFRESH_UNSET)
+    p->refresh = from->refresh;
+  if (!p->max_age_ns)
+    p->max_age_ns = from->max_age_ns;
+  if (!p->max_lock_hold_ns) {
+    p->max_lock_hold_ns = from->max_lock_hold_ns;
+    p->unsampled_lock_hold_ns = from->unsampled_lock_hold_ns;
+  }
+  if (!p->unsampled_lock_hold_ns)
+    p->unsampled_lock_hold_ns = p->max_lock_hold_ns;
+}
+
 /* Growth of fewer intervals is not known. */
 static void inherit(struct rule *r, const struct settings *s) {
   uint64_t least_ns = GROWTH_POINTS_LEAST * s->interval_ns;
 
-  report_inherit(&r->report, &s->report);
-  policy_inherit(&r->policy, &s->policy);
+  inherit_report(&r->report, &s->report);
+  inherit_policy(&r->policy, &s->policy);
   if (r->report.growth_window_ns < least_ns)
     r->report.growth_window_ns = least_ns;
 }
 
+static void sum_up(struct settings *s) {
+  metric_set reported = s->other.report.metrics;
+  struct config_error reason;
+
+  for (size_t i = 0; i < s->n_rules; i++) {
+    const struct rule *r = &s->rules[i];
+
+    s->rule_attributes |= rule_attributes(r);
+    s->has_children_rules |= r->takes_children;
+    reported |= r->report.metrics;
+  }
+  s->has_snapshots |= s->state_file || s->state_history || s->capture.directory;
+  s->attributes = s->has_snapshots ? EVERY_ATTRIBUTE : s->rule_attributes;
+  s->wants_page_tables =
+      s->has_snapshots || (reported & metric_find("page_tables", &reason));
+}
+
 int settings_finish(struct settings *s) {
+  struct config_error reason;
   int rc;
 
   if (!s->proc_root && !(s->proc_root = strdup("/proc")))
@@ -178,40 +216,11 @@ int settings_finish(struct settings *s) {
   if (s->capture.command_lines == CHOICE_UNSET)
     s->capture.command_lines = s->command_lines;
   if (!s->report.metrics)
-    s->report.metrics = metric_default_set();
+    s->report.metrics = metric_find("default", &reason);
   for (size_t i = 0; i < s->n_rules; i++)
     inherit(&s->rules[i], s);
   inherit(&s->other, s);
   s->other.policy.comes_last = true;
+  sum_up(s);
   return 0;
-}
-
-unsigned settings_rule_attributes(const struct settings *s) {
-  unsigned attributes = 0;
-
-  for (size_t i = 0; i < s->n_rules; i++)
-    attributes |= rule_attributes(&s->rules[i]);
-  return attributes;
-}
-
-unsigned settings_attributes(const struct settings *s) {
-  return settings_has_snapshots(s) ? EVERY_ATTRIBUTE
-                                   : settings_rule_attributes(s);
-}
-
-bool settings_want_page_tables(const struct settings *s) {
-  struct config_error reason;
-  metric_set page_tables = metric_find("page_tables", &reason);
-  metric_set reported = s->other.report.metrics;
-
-  for (size_t i = 0; i < s->n_rules; i++)
-    reported |= s->rules[i].report.metrics;
-  return settings_has_snapshots(s) || (reported & page_tables);
-}
-
-bool settings_has_children_rules(const struct settings *s) {
-  for (size_t i = 0; i < s->n_rules; i++)
-    if (s->rules[i].takes_children)
-      return true;
-  return false;
 }

@@ -68,7 +68,7 @@ struct policy member_policy(const struct process *p) {
   for (size_t i = 0; i < p->n_groups; i++)
     policy_tighten(&policy, p->groups[i]->policy);
   if (sampling_is_refused(p->member->sampling))
-    policy.max_lock_hold_ns = policy_unsampled_lock_hold_ns(&policy);
+    policy.max_lock_hold_ns = policy.unsampled_lock_hold_ns;
   return policy;
 }
 

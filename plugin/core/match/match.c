@@ -164,7 +164,8 @@ bool matcher_would_take(const struct rule *rule, const struct attributes *id,
 /* Notes the later rules that match, too, for an explanation. */
 static void explain_others(struct matcher *m, const struct process *p,
                            size_t first) {
-  for (size_t i = first; m->explains && i < m->settings->n_rules; i++)
+  for (size_t i = first; m->settings->has_snapshots && i < m->settings->n_rules;
+       i++)
     if (matcher_would_take(&m->settings->rules[i], &m->attributes, p->pid))
       add_also(m, i);
 }
@@ -190,7 +191,7 @@ static void add_perhaps(struct matcher *m, const struct process *p, size_t i) {
 }
 
 static unsigned find_unknown(const struct matcher *m) {
-  unsigned unknown = m->wanted_attributes & REFUSABLE_ATTRIBUTES;
+  unsigned unknown = m->settings->rule_attributes & REFUSABLE_ATTRIBUTES;
 
   for (int a = 0; a < ATTRIBUTES; a++)
     if (m->attributes.value[a])
@@ -332,7 +333,8 @@ static void adopt_made(struct matcher *m, struct process *p) {
       .claims = copy_of(m, m->made_claims, m->n_claims * sizeof(*p->claims)),
       .perhaps =
           copy_of(m, m->made_perhaps, m->n_perhaps * sizeof(*p->perhaps)),
-      .why = copy_of(m, &m->why, m->explains ? sizeof(m->why) : 0),
+      .why =
+          copy_of(m, &m->why, m->settings->has_snapshots ? sizeof(m->why) : 0),
       .cgroup = cgroup_of(m)};
 
   if (m->is_out_of_memory) {
@@ -388,9 +390,6 @@ int matcher_init(struct matcher *m, const struct settings *settings,
       .groups = groups,
       .diags = diags,
       .clock_ns = clock_ns,
-      .explains = settings_has_snapshots(settings),
-      .wanted_attributes = settings_rule_attributes(settings),
-      .has_children_rules = settings_has_children_rules(settings),
       .locale = newlocale(LC_ALL_MASK, "C", (locale_t)0),
       .made_groups = reallocarray(NULL, n, sizeof(struct group *)),
       .made_claims = reallocarray(NULL, n, sizeof(struct claim)),
@@ -432,7 +431,7 @@ static bool is_long(const struct matcher *m, const struct process *p) {
   struct attributes id = attributes_get(&p->attributes);
 
   for (int a = 0; a < ATTRIBUTES; a++)
-    if ((m->wanted_attributes >> a) & 1 && id.value[a] &&
+    if ((m->settings->rule_attributes >> a) & 1 && id.value[a] &&
         strnlen(id.value[a], ORDINARY_MAX + 1) > ORDINARY_MAX)
       return true;
   return false;
@@ -457,7 +456,7 @@ static bool may_match(struct matcher *m, const struct process *p,
 static void resolve(struct matcher *m, const struct process_table *t,
                     struct process *p) {
   const struct process *parent =
-      m->has_children_rules ? process_table_parent(t, p) : NULL;
+      m->settings->has_children_rules ? process_table_parent(t, p) : NULL;
 
   /* Set even while its state is unknown, for the next cycle. A name that was
    * refused may be that of a group by now. */
@@ -485,7 +484,7 @@ static void resolve_with_ancestors(struct matcher *m,
   while (p && !p->is_resolved && n < m->cap_chain) {
     p->is_resolved = true;
     m->chain[n++] = p;
-    p = m->has_children_rules ? process_table_parent(t, p) : NULL;
+    p = m->settings->has_children_rules ? process_table_parent(t, p) : NULL;
   }
   while (n > 0)
     resolve(m, t, m->chain[--n]);
@@ -515,7 +514,7 @@ static void begin(struct matcher *m, const struct process_table *t) {
   for (size_t i = 0; i < t->n; i++) {
     struct process *p = t->processes[i];
     const struct process *parent =
-        m->has_children_rules ? process_table_parent(t, p) : NULL;
+        m->settings->has_children_rules ? process_table_parent(t, p) : NULL;
 
     p->is_match_due |= (parent && parent->has_changed_claims) ||
                        (p->refused_names & m->made_names) != 0;

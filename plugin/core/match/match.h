@@ -21,11 +21,8 @@ struct matcher {
   struct cgroup_tree cgroups; /* of the processes that were matched */
   struct diag *diags;         /* indexed by kind */
   uint64_t (*clock_ns)(void);
-  bool has_children_rules;
-  bool explains;              /* snapshots need explanations */
-  unsigned wanted_attributes; /* bit per attribute that rules use */
-  struct group **fixed;       /* by rule; NULL for a template, and Ignore */
-  locale_t locale; /* "C": names are bytes, in any locale of the daemon */
+  struct group **fixed; /* by rule; NULL for a template, and Ignore */
+  locale_t locale;      /* "C": names are bytes, in any locale of the daemon */
   bool is_out_of_memory;
 
   /* The current process and its new groups and claims, before they are compared

@@ -162,18 +162,7 @@ static bool is_of_cgroup(const struct metric *m) {
          m->source == FROM_CGROUP_COUNTS;
 }
 
-void report_inherit(struct report *r, const struct report *from) {
-  if (!r->metrics)
-    r->metrics = from->metrics;
-  if (!r->growth_window_ns)
-    r->growth_window_ns = from->growth_window_ns;
-  if (r->absolute == CHOICE_UNSET)
-    r->absolute = from->absolute;
-  if (r->percentage == CHOICE_UNSET)
-    r->percentage = from->percentage;
-}
-
-metric_set metric_default_set(void) {
+static metric_set default_set(void) {
   metric_set set = 0;
 
   for (size_t i = 0; i < METRICS; i++)
@@ -184,7 +173,7 @@ metric_set metric_default_set(void) {
 
 metric_set metric_find(const char *word, struct config_error *reason) {
   if (strcasecmp(word, "default") == 0)
-    return metric_default_set();
+    return default_set();
   if (strcasecmp(word, "detail") == 0)
     return ((metric_set)1 << METRICS) - 1;
   for (size_t i = 0; i < METRICS; i++)

@@ -24,12 +24,6 @@ struct report {
   enum choice percentage;
 };
 
-/* Copies the fields that are not set from the enclosing report. */
-void report_inherit(struct report *r, const struct report *from);
-
-/* The metrics of Report "default". */
-metric_set metric_default_set(void);
-
 /*
  * The metrics that a word of Report names: "default", "detail" (all metrics) or
  * the name of one metric; the case is ignored. Returns 0 for another word, with

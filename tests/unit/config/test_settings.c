@@ -97,6 +97,8 @@ static void check_container_rules(const struct rule *rules) {
 }
 
 SETTINGS_TEST(an_empty_configuration_makes_a_group_for_each_service_and_other) {
+  struct config_error reason;
+
   s->report.percentage = CHOICE_YES;
   assert_int_equal(settings_finish(s), 0);
   assert_string_equal(s->proc_root, "/proc");
@@ -107,13 +109,13 @@ SETTINGS_TEST(an_empty_configuration_makes_a_group_for_each_service_and_other) {
   assert_string_equal(s->rules[0].text,
                       "<Group \"%{unit}\"> Unit \"*.service\"");
   assert_string_equal(s->other.text, "Other \"other\"");
-  assert_int_equal(settings_attributes(s),
+  assert_int_equal(s->attributes,
                    BIT(UNIT) | BIT(CONTAINER_NAME) | BIT(NAMESPACE));
-  assert_false(settings_has_children_rules(s));
-  assert_false(settings_has_snapshots(s));
+  assert_false(s->has_children_rules);
+  assert_false(s->has_snapshots);
   assert_memory_equal(&s->rules[0].report, &s->report, sizeof(s->report));
   assert_memory_equal(&s->other.report, &s->report, sizeof(s->report));
-  assert_true(s->report.metrics == metric_default_set());
+  assert_true(s->report.metrics == metric_find("default", &reason));
   assert_int_equal(s->report.absolute, CHOICE_YES);
   assert_int_equal(s->report.growth_window_ns, 3600 * NS_PER_S);
   assert_int_equal(s->capture.severities, SEVERITY_WARNING | SEVERITY_FAILURE);
@@ -137,23 +139,27 @@ SETTINGS_TEST(ignore_comes_before_the_default_groups_and_other_stays) {
   assert_true(is_called(&s->other, "the rest"));
 }
 
+static bool wants_page_tables(struct settings *s) {
+  assert_int_equal(settings_finish(s), 0);
+  return s->wants_page_tables;
+}
+
 SETTINGS_TEST(page_tables_are_wanted_where_they_are_reported) {
   struct config_error reason;
   const metric_set page_tables = metric_find("page_tables", &reason);
 
   add(s, "web");
   add(s, "own");
-  assert_int_equal(settings_finish(s), 0);
-  assert_false(settings_want_page_tables(s));
+  assert_false(wants_page_tables(s));
   s->rules[1].report.metrics |= page_tables;
-  assert_true(settings_want_page_tables(s));
+  assert_true(wants_page_tables(s));
   s->rules[1].report.metrics &= ~page_tables;
   s->other.report.metrics = page_tables;
-  assert_true(settings_want_page_tables(s));
+  assert_true(wants_page_tables(s));
   s->other.report.metrics = 0;
-  assert_false(settings_want_page_tables(s));
+  assert_false(wants_page_tables(s));
   assert_int_equal(settings_set_path(&s->state_file, "/state", &reason), 0);
-  assert_true(settings_want_page_tables(s));
+  assert_true(wants_page_tables(s));
 }
 
 SETTINGS_TEST(growth_has_ten_intervals_at_least) {
@@ -257,7 +263,6 @@ SETTINGS_TEST(paths_are_checked_and_replaced) {
   char path[PATH_MAX + 1];
 
   assert_int_equal(set_state_file(s, "/a", &reason), 0);
-  assert_true(settings_has_snapshots(s));
   assert_int_equal(set_state_file(s, "/b", &reason), 0);
   assert_int_equal(set_state_file(s, "", &reason), -EINVAL);
   assert_int_equal(set_state_file(s, "c", &reason), -EINVAL);
@@ -300,14 +305,15 @@ SETTINGS_TEST(snapshots_want_all_names) {
   struct config_error reason;
 
   add(s, "web");
-  assert_int_equal(settings_attributes(s), BIT(COMM));
   assert_int_equal(settings_set_path(&s->capture.directory, "/c", &reason), 0);
-  assert_int_equal(settings_attributes(s), (1U << ATTRIBUTES) - 1);
-  assert_int_equal(settings_rule_attributes(s), BIT(COMM));
+  assert_int_equal(settings_finish(s), 0);
+  assert_true(s->has_snapshots);
+  assert_int_equal(s->attributes, (1U << ATTRIBUTES) - 1);
+  assert_int_equal(s->rule_attributes, BIT(COMM));
 }
 
 TEST(stricter_of_two_policies_counts) {
-  static const struct policy strict = {REFRESH_ALWAYS, 10, 20, 0, false};
+  static const struct policy strict = {REFRESH_ALWAYS, 10, 20, 20, false};
   static const struct policy lax = {REFRESH_NEVER, 11, 21, 30, false};
   struct policy p = {.refresh = REFRESH_UNSET};
 
@@ -315,13 +321,13 @@ TEST(stricter_of_two_policies_counts) {
   assert_int_equal(p.refresh, REFRESH_NEVER);
   assert_int_equal(p.max_age_ns, 11);
   assert_int_equal(p.max_lock_hold_ns, 21);
-  assert_int_equal(policy_unsampled_lock_hold_ns(&p), 30);
+  assert_int_equal(p.unsampled_lock_hold_ns, 30);
   for (int i = 0; i < 2; i++) {
     policy_tighten(&p, i == 0 ? &strict : &lax);
     assert_int_equal(p.refresh, REFRESH_ALWAYS);
     assert_int_equal(p.max_age_ns, 10);
     assert_int_equal(p.max_lock_hold_ns, 20);
-    assert_int_equal(policy_unsampled_lock_hold_ns(&p), 20);
+    assert_int_equal(p.unsampled_lock_hold_ns, 20);
   }
 }
 

@@ -222,7 +222,7 @@ WORLD_TEST(a_snapshot_of_the_last_cycle_is_made_in_memory) {
   char *text;
   size_t len;
 
-  w->settings.wants_snapshots = true;
+  w->settings.has_snapshots = true;
   world_watch(w, process(10, "a"));
   world_run(w, 10);
   world_put(w, process(11, "late"));
@@ -292,7 +292,7 @@ WORLD_TEST(a_close_up_has_the_mappings_of_one_process_or_tells_why_not) {
   parsed d = NULL;
 
   w->settings.read_timeout_ns = 100 * NS_PER_MS;
-  w->settings.wants_snapshots = true;
+  w->settings.has_snapshots = true;
   world_put_mapped(w, process(10, "a"), "/data");
   world_put_mapped(w, process(11, "a"), "/data");
   world_group(w, "g", "Comm", "*", NULL, NULL);

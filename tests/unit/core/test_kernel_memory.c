@@ -34,7 +34,9 @@ WORLD_TEST(page_tables_are_read_with_the_memory) {
 }
 
 WORLD_TEST(where_nobody_reports_page_tables_no_status_is_read) {
-  w->settings.report.metrics = metric_default_set();
+  struct config_error reason;
+
+  w->settings.report.metrics = metric_find("default", &reason);
   opens.counted = "status";
   world_start(w, process_of(10, "a", 60));
   world_run_reading(w, 1, 1);

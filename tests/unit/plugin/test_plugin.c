@@ -314,7 +314,7 @@ FIXTURE_TEST(options_have_fields_and_units_of_their_own) {
                    metric_find("pss", &reason) | metric_find("uss", &reason));
   assert_int_equal(s.policy.max_age_ns, 2 * NS_PER_S);
   assert_int_equal(s.policy.max_lock_hold_ns, 3 * NS_PER_MS);
-  assert_int_equal(policy_unsampled_lock_hold_ns(&s.policy), 3 * NS_PER_MS);
+  assert_int_equal(s.policy.unsampled_lock_hold_ns, 0);
   assert_int_equal(s.policy.refresh, REFRESH_ALWAYS);
   assert_int_equal(s.read_timeout_ns, 4500 * NS_PER_MS);
   assert_true(s.read_budget_percent == 0.5);
