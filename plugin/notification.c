@@ -114,8 +114,7 @@ static const char *format_amount(uint64_t bytes, char ret[AMOUNT_SIZE]) {
 
 #define TIME_SIZE 32
 
-static const char *format_time(uint64_t ns, char ret[TIME_SIZE]) {
-  uint64_t seconds = ns / NS_PER_S;
+static const char *format_time(uint64_t seconds, char ret[TIME_SIZE]) {
   bool is_long = seconds >= 120;
 
   snprintf(ret, TIME_SIZE, "%" PRIu64 " %s", is_long ? seconds / 60 : seconds,
@@ -177,14 +176,13 @@ static void format_summary(const struct summary *s, char *ret, size_t size) {
 
   *ret = '\0';
   if (s->has_ended)
-    append(&l, "before its end, %s ago: ",
-           format_time(ended_seconds(s) * NS_PER_S, time));
+    append(&l, "before its end, %s ago: ", format_time(ended_seconds(s), time));
   append_pss(&l, s);
   if (s->change.age_ns > 0)
     append(&l, ", %c%s in %s", change < 0 ? '-' : '+',
            format_amount(change < 0 ? -(uint64_t)change : (uint64_t)change,
                          amount),
-           format_time(s->change.age_ns, time));
+           format_time(s->change.age_ns / NS_PER_S, time));
   if (s->limit_bytes > 0)
     append(&l, ", limit %s", format_amount(s->limit_bytes, amount));
   for (size_t i = 0; i < s->n; i++)
@@ -195,45 +193,36 @@ static void format_summary(const struct summary *s, char *ret, size_t size) {
 
 /* --- files out --- */
 
-static int add_processes(notification_t *n, const struct summary *s) {
-  int rc = 0;
+/* Without memory some of it is missing, but not the path: the plugin would take
+ * its own notification for an alarm. */
+static int add_meta(notification_t *n, const struct write_result *w) {
+  const struct summary *s = w->summary;
+  int rc = plugin_notification_meta_add_string(n, META_PATH, w->path);
 
-  for (size_t i = 0; rc == 0 && i < s->n; i++) {
+  if (s->has_ended)
+    plugin_notification_meta_add_unsigned_int(n, "EndedSeconds",
+                                              ended_seconds(s));
+  if (s->has_pss) {
+    plugin_notification_meta_add_unsigned_int(n, "Pss", s->pss_bytes);
+    plugin_notification_meta_add_unsigned_int(n, "PssError", s->pss_error);
+  }
+  if (s->change.age_ns > 0) {
+    plugin_notification_meta_add_signed_int(n, "PssGrowth", s->change.bytes);
+    plugin_notification_meta_add_unsigned_int(n, "PssGrowthSeconds",
+                                              s->change.age_ns / NS_PER_S);
+  }
+  if (s->limit_bytes > 0)
+    plugin_notification_meta_add_unsigned_int(n, "MemoryLimit", s->limit_bytes);
+  for (size_t i = 0; i < s->n; i++) {
     const struct summary_process *p = &s->largest[i];
     char name[32], value[128];
 
     snprintf(name, sizeof(name), "TopProcess%zu", i + 1);
     snprintf(value, sizeof(value), "%" PRIu32 " %s %s%" PRIu64, p->pid, p->comm,
              p->has_pss ? "" : "RSS ", p->bytes);
-    rc = plugin_notification_meta_add_string(n, name, value);
+    plugin_notification_meta_add_string(n, name, value);
   }
   return rc;
-}
-
-static int add_number(notification_t *n, int rc, const char *name,
-                      uint64_t value) {
-  return rc == 0 ? plugin_notification_meta_add_unsigned_int(n, name, value)
-                 : rc;
-}
-
-static int add_meta(notification_t *n, const struct write_result *w) {
-  const struct summary *s = w->summary;
-  int rc = plugin_notification_meta_add_string(n, META_PATH, w->path);
-
-  if (s->has_ended)
-    rc = add_number(n, rc, "EndedSeconds", ended_seconds(s));
-  if (s->has_pss) {
-    rc = add_number(n, rc, "Pss", s->pss_bytes);
-    rc = add_number(n, rc, "PssError", s->pss_error);
-  }
-  if (rc == 0 && s->change.age_ns > 0) {
-    rc = plugin_notification_meta_add_signed_int(n, "PssGrowth",
-                                                 s->change.bytes);
-    rc = add_number(n, rc, "PssGrowthSeconds", s->change.age_ns / NS_PER_S);
-  }
-  if (s->limit_bytes > 0)
-    rc = add_number(n, rc, "MemoryLimit", s->limit_bytes);
-  return rc == 0 ? add_processes(n, s) : rc;
 }
 
 /* The message has room for 255 bytes. A path is cut only if it is longer than
@@ -253,8 +242,6 @@ static void notify_of_capture(const struct write_result *w) {
   copy(n.plugin, sizeof(n.plugin), "smaps");
   copy(n.plugin_instance, sizeof(n.plugin_instance), w->subject);
   format_message(w, n.message, sizeof(n.message));
-  /* Without META_PATH the plugin would take its own notification for an alarm.
-   */
   if (add_meta(&n, w) != 0) {
     plugin_notification_meta_free(n.meta);
     ERROR("smaps plugin: <Capture>: the capture of group \"%s\" is in \"%s\", "
