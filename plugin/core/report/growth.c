@@ -2,13 +2,11 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "proc/arith.h"
 #include "proc/duration.h"
 
-#define PAIRS_MOST (GROWTH_POINTS * (GROWTH_POINTS - 1) / 2)
 #define PARTS 6
 #define POINTS_AGREED 3
 #define RECENT_POINTS 20
@@ -31,8 +29,7 @@ void growth_init(struct growth *g, uint64_t window_ns) {
                        .room_bytes = (double)NAN};
 }
 
-/* --- points ----------------------------------------------------------------
- */
+/* --- points --- */
 
 static size_t first_since(const struct growth *g, uint64_t ns,
                           uint64_t now_ns) {
@@ -74,8 +71,7 @@ static void note_amount(struct growth *g, const struct growth_sample *s) {
     g->lowest = (struct growth_point){s->time_ns, s->bytes};
 }
 
-/* --- what a span shows ------------------------------------------------------
- */
+/* --- what a span shows --- */
 
 /* False if there are too few points to judge. */
 static bool find_span(const struct growth *g, size_t first, struct span *ret) {
@@ -102,16 +98,17 @@ static bool find_span(const struct growth *g, size_t first, struct span *ret) {
   return true;
 }
 
-/* Bytes a second between two points; 0 for the same point. */
-static double slope_of(const struct growth_point *a,
-                       const struct growth_point *b) {
-  double seconds = (double)(b->time_ns - a->time_ns) / (double)NS_PER_S;
-
-  return a == b ? 0 : ((double)b->bytes - (double)a->bytes) / seconds;
+static double seconds_between(const struct growth_point *a,
+                              const struct growth_point *b) {
+  return (double)(b->time_ns - a->time_ns) / (double)NS_PER_S;
 }
 
+/* Bytes a second; 0 for the same point. */
 static double slope_between(const struct span *s, size_t from, size_t to) {
-  return slope_of(s->lows[from], s->lows[to]);
+  const struct growth_point *a = s->lows[from], *b = s->lows[to];
+
+  return a == b ? 0
+                : ((double)b->bytes - (double)a->bytes) / seconds_between(a, b);
 }
 
 static bool is_steady(const struct span *s) {
@@ -165,29 +162,20 @@ static bool is_new(const struct growth *g, const struct span *s) {
   return before.top == 0 || has_left(before, rise_of(s).top);
 }
 
-static int compare_slopes(const void *left, const void *right) {
-  double a = *(const double *)left, b = *(const double *)right;
-
-  return (a > b) - (a < b);
-}
-
-/* The median slope; 0 if it is not significant. */
+/* The rise of all pairs of points by their time; 0 if it is not significant. */
 static double significant_slope(const struct span *s) {
-  double slopes[PAIRS_MOST];
-  double score = 0;
-  size_t pairs = 0;
+  double rise = 0, seconds = 0, score = 0;
+  size_t pairs = s->n * (s->n - 1) / 2;
 
-  for (size_t i = 0; i < s->n; i++)
-    for (size_t j = i + 1; j < s->n; j++) {
-      double slope = slope_of(&s->points[i], &s->points[j]);
+  for (const struct growth_point *a = s->points; a < s->points + s->n; a++)
+    for (const struct growth_point *b = a + 1; b < s->points + s->n; b++) {
+      double change = (double)b->bytes - (double)a->bytes;
 
-      score += (slope > 0) - (slope < 0);
-      slopes[pairs++] = slope;
+      score += (change > 0) - (change < 0);
+      rise += change;
+      seconds += seconds_between(a, b);
     }
-  if (score < SIGNIFICANT_TAU * (double)pairs)
-    return 0;
-  qsort(slopes, pairs, sizeof(*slopes), compare_slopes);
-  return slopes[pairs / 2];
+  return score < SIGNIFICANT_TAU * (double)pairs ? 0 : rise / seconds;
 }
 
 /* The growth that the span shows; 0 for none. The pairs are compared last,
@@ -200,8 +188,7 @@ static double growth_of(const struct growth *g, const struct span *s,
   return significant_slope(s);
 }
 
-/* --- lessons ----------------------------------------------------------------
- */
+/* --- lessons --- */
 
 static bool has_lesson(const struct growth *g, uint64_t now_ns) {
   return g->lesson.top > 0 &&
@@ -232,8 +219,7 @@ static void follow_rise(struct growth *g, uint64_t now_ns) {
     learn(g, now_ns);
 }
 
-/* --- both together ----------------------------------------------------------
- */
+/* --- both together --- */
 
 /* The growth that the points show, and the span that shows it; NaN if there are
  * too few points. */
@@ -262,16 +248,17 @@ static void note_shown(struct growth *g, const struct span *s, double growth,
 static void judge_point(struct growth *g, const struct growth_sample *now) {
   struct span span = {.n = 0};
   double growth = judge(g, now, &span);
-  bool is_shown = growth > 0, was_growing = g->is_growing;
+  bool is_shown = growth > 0;
 
   g->is_judged = !isnan(growth);
-  g->streak = is_shown == g->is_shown ? g->streak + 1 : 1;
-  g->is_shown = is_shown;
-  if (g->streak >= POINTS_AGREED)
+  g->against = is_shown == g->is_growing ? 0 : g->against + 1;
+  if (g->against == POINTS_AGREED) {
     g->is_growing = is_shown;
-  /* Growth begins again: an earlier rise that has stayed up is forgotten. */
-  if (g->is_growing && !was_growing)
-    g->rise.top = 0;
+    g->against = 0;
+    /* Growth begins again: an earlier rise that has stayed up is forgotten. */
+    if (is_shown)
+      g->rise.top = 0;
+  }
   if (is_shown)
     note_shown(g, &span, growth, now->time_ns);
   follow_rise(g, now->time_ns);

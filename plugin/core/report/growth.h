@@ -18,17 +18,16 @@
  *     the slope of the older three at least. A cache that warms up slows down.
  *   - It is significant. Of 100 pairs of points 85 rise (Kendall's tau is 0.7),
  *     as independent numbers do in 1 of 400 cases for ten points, and in 1 of
- *     100,000 for twenty: a confidence interval of the slope lies above 0. That
- *     is more than usual, because the amounts of a process depend on those
- *     before.
+ *     100,000 for twenty. That is more than usual, because the amounts of a
+ *     process depend on those before.
  *   - It matters. The rise is at least a MiB and twice the present error of
  *     PSS, and at least a hundredth of the memory, counted from the time at
  *     which growth was first published.
  *   - It is new. The memory has left the range that it moved in before the span
  *     by a quarter of that range: garbage that gathers again goes where it was.
  * Three points in a row have to agree that there is growth, or that there is
- * none any more. The growth is the median of the slopes between the points
- * (Theil and Sen) of the longer span that shows it, and otherwise 0.
+ * none any more. The growth is the rise between all pairs of points, divided by
+ * their time, of the longer span that shows it, and otherwise 0.
  *
  * A rise that comes down again by half was not a leak. That is learnt: for 30
  * windows, and 30 hours at least, growth up to that level and a quarter of the
@@ -75,9 +74,8 @@ struct growth {
   uint64_t due_ns;       /* 0: not set yet */
   uint64_t newest_start; /* of the members when the history began; 0: unknown */
   bool is_judged;        /* there were enough points */
-  bool is_shown;         /* the last points showed growth */
-  bool is_growing;       /* POINTS_AGREED points in a row did */
-  unsigned streak;       /* points since is_shown has changed */
+  bool is_growing;       /* as POINTS_AGREED points in a row have shown */
+  unsigned against;      /* points in a row that have shown the contrary */
   double slope;          /* bytes a second, when growth was shown last */
   struct growth_range rise;   /* growth that has not come down */
   struct growth_range lesson; /* growth that has come down again */
