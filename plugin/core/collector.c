@@ -131,6 +131,7 @@ void collector_free(struct collector *c) {
   if (!c)
     return;
   recorder_done(&c->recorder, WRITE_TIMEOUT_NS);
+  last_known_done(&c->groups);
   process_table_done(&c->processes, release_process, c);
   group_table_done(&c->groups);
   cgroup_watch_done(&c->cgroup_watch);
@@ -288,7 +289,7 @@ struct group *collector_next_group(const struct collector *c, size_t *cursor) {
   while (*cursor < c->groups.n) {
     struct group *g = c->groups.groups[(*cursor)++];
 
-    if (g->is_fixed || g->usage.processes > 0)
+    if (group_is_reported(g))
       return g;
   }
   return NULL;

@@ -10,116 +10,100 @@
 
 #define HOUR_NS (UINT64_C(3600) * NS_PER_S)
 
-/* --- names of the last hour ----------------------------------------------- */
+static void group_free(struct group *g) {
+  free(g->track);
+  free(g);
+}
 
-/* The index of the name, or n_past. */
-static size_t find_past(const struct group_table *t, const char *name) {
-  size_t i = 0;
-
-  while (i < t->n_past && strcmp(t->past[i].text, name) != 0)
-    i++;
-  return i;
+static bool is_over(const struct group_table *t, const struct group *g) {
+  return !g->is_fixed && g->references == 0 && !g->last &&
+         t->now_ns - g->used_ns >= HOUR_NS;
 }
 
 void group_table_begin(struct group_table *t, uint64_t now_ns) {
   size_t n = 0;
 
   t->now_ns = now_ns;
-  for (size_t i = 0; i < t->n_past; i++)
-    if (now_ns - t->past[i].ended_ns < HOUR_NS)
-      t->past[n++] = t->past[i];
-  t->n_past = n;
   for (size_t i = 0; i < t->n; i++) {
-    t->groups[i]->usage = (struct usage){0};
-    memset(t->groups[i]->pss_causes, 0, sizeof(t->groups[i]->pss_causes));
+    struct group *g = t->groups[i];
+
+    if (is_over(t, g)) {
+      group_free(g);
+      t->made_by_template--;
+      continue;
+    }
+    g->usage = (struct usage){0};
+    memset(g->pss_causes, 0, sizeof(g->pss_causes));
+    t->groups[n++] = g;
   }
+  t->n = n;
 }
 
 bool group_table_is_full(const struct group_table *t) {
-  return t->made_by_template + t->n_past >= t->max_templates;
+  return t->made_by_template >= t->max_templates;
 }
-
-/* --- groups --------------------------------------------------------------- */
 
 static int compare_names(const void *name, const void *element) {
   return strcmp(name, (*(struct group *const *)element)->name);
 }
 
-/* The index of the name, or the index to insert it at. */
-static size_t find_place(const struct group_table *t, const char *name,
-                         bool *ret_found) {
-  return array_find(t->groups, t->n, sizeof(*t->groups), name, compare_names,
-                    ret_found);
-}
+static struct group *add_at(struct group_table *t, size_t place,
+                            const char *name, bool is_fixed) {
+  struct group *g = calloc(1, sizeof(*g)), **groups;
 
-int group_table_get_or_add(struct group_table *t, const char *name,
-                           bool is_fixed, const struct rule *rule, size_t index,
-                           struct group **ret) {
-  struct group *g, **groups;
-  struct past_name *past;
-  bool is_found;
-  size_t place = find_place(t, name, &is_found), past_at;
-
-  if (is_found) {
-    *ret = t->groups[place];
-    return 0;
-  }
-  past_at = find_past(t, name);
-  if (!is_fixed && past_at == t->n_past && group_table_is_full(t))
-    return GROUP_REFUSED;
-  /* Its name must not be lost when it ends, nor the names of the others. */
-  past = array_room(t->past, t->made_by_template + t->n_past, &t->cap_past,
-                    sizeof(*past));
-  t->past = past ? past : t->past;
-  g = past ? calloc(1, sizeof(*g)) : NULL;
   groups = g ? array_insert(t->groups, &t->n, &t->cap, sizeof(*groups), place)
              : NULL;
   if (!groups) {
     free(g);
-    return -ENOMEM;
+    return NULL;
   }
   t->groups = groups;
   groups[place] = g;
   snprintf(g->name, sizeof(g->name), "%s", name);
   g->is_fixed = is_fixed;
+  t->made_by_template += !is_fixed;
+  return g;
+}
+
+static void begin_group(const struct group_table *t, struct group *g,
+                        const struct rule *rule, size_t index) {
   g->report = &rule->report;
   g->policy = &rule->policy;
   g->rule = index;
   g->rule_attributes = rule_attributes(rule);
-  t->made_by_template += !is_fixed;
-  if (past_at < t->n_past)
-    t->past[past_at] = t->past[--t->n_past];
+  g->growth = NULL;
+  g->used_ns = t->now_ns;
+}
+
+int group_table_get_or_add(struct group_table *t, const char *name,
+                           bool is_fixed, const struct rule *rule, size_t index,
+                           struct group **ret) {
+  struct group *g;
+  bool is_found;
+  size_t place = array_find(t->groups, t->n, sizeof(*t->groups), name,
+                            compare_names, &is_found);
+
+  if (!is_found && !is_fixed && group_table_is_full(t))
+    return GROUP_REFUSED;
+  g = is_found ? t->groups[place] : add_at(t, place, name, is_fixed);
+  if (!g)
+    return -ENOMEM;
+  if (!is_found ||
+      (!g->is_fixed && g->references == 0 && g->used_ns < t->now_ns))
+    begin_group(t, g, rule, index);
   *ret = g;
   return 0;
 }
 
-static void group_free(struct group *g) {
-  free(g->track);
-  free(g);
-}
-
-void group_table_release(struct group_table *t, struct group *g) {
-  struct past_name *past;
-  bool is_found;
-  size_t place;
-
+void group_table_release(const struct group_table *t, struct group *g) {
   assert(g->references > 0);
-  if (--g->references > 0 || g->is_fixed)
-    return;
-  place = find_place(t, g->name, &is_found);
-  array_remove(t->groups, &t->n, sizeof(*t->groups), place);
-  t->made_by_template--;
-  /* There is room: see group_table_get_or_add(). */
-  past = &t->past[t->n_past++];
-  past->ended_ns = t->now_ns;
-  memcpy(past->text, g->name, sizeof(past->text));
-  group_free(g);
+  g->references--;
+  g->used_ns = t->now_ns;
 }
 
 void group_table_done(struct group_table *t) {
   for (size_t i = 0; i < t->n; i++)
     group_free(t->groups[i]);
   free(t->groups);
-  free(t->past);
   *t = (struct group_table){0};
 }

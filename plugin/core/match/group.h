@@ -17,7 +17,8 @@ struct submission {
 struct group {
   char name[GROUP_NAME_SIZE];
   /* Named in the configuration: exists, and reports zeros, without members.
-   * Other groups are made by a template and removed with their last member. */
+   * Other groups are made by a template, are reported while they have members,
+   * and are removed an hour after the last one. */
   bool is_fixed;
   const struct report *report; /* of the rule that made it */
   const struct policy *policy; /* of the same rule */
@@ -36,19 +37,19 @@ struct group {
   const struct growth *growth; /* in the track; NULL at first */
   /* Owned by estimate/: NULL at first, freed with free(). */
   struct group_track *track;
-  /* Owned by snapshot/last_known.h, in the cycle that has noted it; or NULL. */
+  /* Owned by snapshot/last_known.h, which keeps the group from being removed
+   * until it has freed this; or NULL. */
   struct last_known *last;
   /* Owned by plugin/smaps.c. */
   struct submission submission;
   /* Memberships, and claims on descendants, that point to this group. */
   size_t references;
+  uint64_t used_ns; /* start of the cycle in which it began, or had the last */
 };
 
-/* The name of a template's group that has ended. */
-struct past_name {
-  char text[GROUP_NAME_SIZE];
-  uint64_t ended_ns;
-};
+static inline bool group_is_reported(const struct group *g) {
+  return g->is_fixed || g->usage.processes > 0;
+}
 
 /*
  * Templates take names from untrusted users, and each new name costs the
@@ -60,16 +61,12 @@ struct past_name {
 struct group_table {
   struct group **groups; /* sorted by name */
   size_t n, cap;
-  size_t made_by_template;
-  struct past_name *past; /* without members for less than an hour; there is
-                             room for all groups of templates */
-  size_t n_past, cap_past;
-  size_t max_templates; /* MaxGroups */
-  uint64_t now_ns;      /* start of this cycle */
+  size_t made_by_template, max_templates; /* MaxGroups */
+  uint64_t now_ns;                        /* start of this cycle */
 };
 
-/* Starts a cycle: clears all usages, and forgets the names of more than an hour
- * ago. */
+/* Starts a cycle: clears all usages, and removes the groups that had no members
+ * for an hour. */
 void group_table_begin(struct group_table *t, uint64_t now_ns);
 
 /* group_table_get_or_add(): the table is full. */
@@ -77,14 +74,15 @@ void group_table_begin(struct group_table *t, uint64_t now_ns);
 
 /*
  * Gets the group, or adds it. GROUP_REFUSED if there are MaxGroups other names
- * of templates, or -ENOMEM. Does not add a reference.
+ * of templates, or -ENOMEM. Does not add a reference. A group that begins anew
+ * is of this rule.
  */
 int group_table_get_or_add(struct group_table *t, const char *name,
                            bool is_fixed, const struct rule *rule, size_t index,
                            struct group **ret);
 
-/* Drops a reference. The last one frees a group that is not fixed. */
-void group_table_release(struct group_table *t, struct group *g);
+/* Drops a reference. */
+void group_table_release(const struct group_table *t, struct group *g);
 
 /* True if each new name of a template would be refused. */
 bool group_table_is_full(const struct group_table *t);

@@ -5,30 +5,6 @@
 
 #include "measure/aggregate.h"
 
-static struct last_known *find(struct last_known *l, const char *name) {
-  while (l && strcmp(l->name, name) != 0)
-    l = l->next;
-  return l;
-}
-
-struct last_known *last_known_find(const struct last_known_table *t,
-                                   const char *name) {
-  return find(t->first, name);
-}
-
-/* old: the first state that is not of this cycle. */
-static struct last_known *get_or_add(struct last_known_table *t,
-                                     struct last_known *old, const char *name) {
-  struct last_known *l = find(old, name);
-
-  if (l || !(l = calloc(1, sizeof(*l))))
-    return l;
-  memcpy(l->name, name, sizeof(l->name));
-  l->next = t->first;
-  t->first = l;
-  return l;
-}
-
 static void state_done(struct last_state *s) {
   for (size_t i = 0; s && i < LAST_KNOWN_MEMBERS; i++)
     attributes_done(&s->members[i].attributes);
@@ -40,13 +16,13 @@ static void forget_before(struct last_known *l) {
   l->before = NULL;
 }
 
-static void remove_at(struct last_known **at) {
-  struct last_known *l = *at;
-
-  *at = l->next;
-  state_done(&l->state);
-  forget_before(l);
-  free(l);
+static void forget(struct group *g) {
+  if (!g->last)
+    return;
+  state_done(&g->last->state);
+  forget_before(g->last);
+  free(g->last);
+  g->last = NULL;
 }
 
 /* --- groups --------------------------------------------------------------- */
@@ -137,8 +113,7 @@ static void note_state(struct last_known *l, const struct group *g,
 
   if (sum.has_pss)
     sum.change = change_of(g, now_ns);
-  l->state.name = l->name;
-  l->state.rule = g->rule;
+  l->state.group = g;
   l->state.cycle_ns = now_ns;
   l->state.time_ns = s->time_ns;
   l->state.usage = g->usage;
@@ -146,14 +121,17 @@ static void note_state(struct last_known *l, const struct group *g,
   l->state.n = 0;
 }
 
-/* A group without members points to no state: its own may be forgotten. */
-static void note_group(struct last_known_table *t, struct last_known *old,
-                       struct group *g, const struct scene *s) {
+static bool is_over(const struct last_known *l, uint64_t now_ns) {
+  return l && now_ns - l->state.cycle_ns >= LAST_KNOWN_NS;
+}
+
+static void note_group(struct group *g, const struct scene *s) {
   if (g->usage.processes == 0) {
-    g->last = NULL;
+    if (is_over(g->last, s->cycle->now_ns))
+      forget(g);
     return;
   }
-  if (!g->last && !(g->last = get_or_add(t, old, g->name)))
+  if (!g->last && !(g->last = calloc(1, sizeof(*g->last))))
     return;
   if (is_before_due(g->last, s))
     forget_before(g->last);
@@ -218,25 +196,15 @@ static void note_members(const struct scene *s) {
       note_member(s, p);
   }
   for (size_t i = 0; i < s->groups->n; i++) {
-    struct last_known *l = s->groups->groups[i]->last;
+    const struct group *g = s->groups->groups[i];
+    size_t n = g->last && g->usage.processes > 0 ? g->last->state.n : 0;
 
-    for (size_t j = 0; l && j < l->state.n; j++)
-      keep_member(&l->state.members[j], s);
+    for (size_t j = 0; j < n; j++)
+      keep_member(&g->last->state.members[j], s);
   }
 }
 
 /* --- the end -------------------------------------------------------------- */
-
-/* MaxGroups limits the names of an hour, and so these states. */
-static void forget_ended(struct last_known_table *t, uint64_t now_ns) {
-  struct last_known **at = &t->first;
-
-  while (*at)
-    if (now_ns - (*at)->state.cycle_ns >= LAST_KNOWN_NS)
-      remove_at(at);
-    else
-      at = &(*at)->next;
-}
 
 const struct last_state *last_known_ended(const struct last_known *l,
                                           const struct scene *s,
@@ -248,16 +216,13 @@ const struct last_state *last_known_ended(const struct last_known *l,
   return l->before && !is_any_there(s, l->before) ? l->before : NULL;
 }
 
-void last_known_note(struct last_known_table *t, const struct scene *s) {
-  struct last_known *old = t->first;
-
+void last_known_note(const struct scene *s) {
   for (size_t i = 0; i < s->groups->n; i++)
-    note_group(t, old, s->groups->groups[i], s);
+    note_group(s->groups->groups[i], s);
   note_members(s);
-  forget_ended(t, s->cycle->now_ns);
 }
 
-void last_known_done(struct last_known_table *t) {
-  while (t->first)
-    remove_at(&t->first);
+void last_known_done(const struct group_table *groups) {
+  for (size_t i = 0; i < groups->n; i++)
+    forget(groups->groups[i]);
 }

@@ -2,8 +2,8 @@
  * The last known state of each group, for its capture: the summary, and what it
  * was if its processes have ended, because the alarm comes an interval later.
  *
- * A group without members, even a removed group of a template, keeps the state
- * of the last cycle in which it had any, for an hour. If its largest member
+ * A group without members keeps the state of the last cycle in which it had
+ * any, for an hour. If its largest member
  * ended some intervals before the others, as by the OOM killer, the state is
  * from before its end. A restarted group keeps that state for some intervals,
  * too, for the alarm about a kill.
@@ -78,8 +78,7 @@ struct last_member {
 };
 
 struct last_state {
-  const char *name; /* of the group; owned by its last_known */
-  size_t rule;
+  const struct group *group;
   uint64_t cycle_ns; /* monotonic */
   uint64_t time_ns;  /* since the Epoch */
   struct usage usage;
@@ -89,8 +88,6 @@ struct last_state {
 };
 
 struct last_known {
-  struct last_known *next;
-  char name[GROUP_NAME_SIZE];
   struct last_state state;
   /* The state from before the largest member ended. NULL if that did not happen
    * in the last intervals. */
@@ -98,17 +95,9 @@ struct last_known {
   bool has_restarted; /* since then all members were replaced in one cycle */
 };
 
-struct last_known_table {
-  struct last_known *first;
-};
-
-/* Notes the groups of this cycle that have members, and points them to their
- * state. Without memory a group has none. */
-void last_known_note(struct last_known_table *t, const struct scene *s);
-
-/* NULL if there is none. */
-struct last_known *last_known_find(const struct last_known_table *t,
-                                   const char *name);
+/* Notes the groups of this cycle that have members, and forgets those that had
+ * none for an hour. Without memory a group has no state. */
+void last_known_note(const struct scene *s);
 
 /* The sums of a group in this cycle, without its change. */
 struct summary last_known_sum_up(const struct group *g, const struct scene *s);
@@ -123,6 +112,7 @@ const struct last_state *last_known_ended(const struct last_known *l,
                                           const struct scene *s,
                                           bool has_members, bool is_kill);
 
-void last_known_done(struct last_known_table *t);
+/* Forgets all. */
+void last_known_done(const struct group_table *groups);
 
 #endif

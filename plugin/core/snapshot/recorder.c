@@ -31,7 +31,6 @@ static void capture_done(struct capture *c) {
 
 void recorder_done(struct recorder *r, uint64_t timeout_ns) {
   capture_done(&r->capture);
-  last_known_done(&r->last_known);
   if (r->writer) {
     writer_free(r->writer, timeout_ns);
     pthread_mutex_destroy(&r->mutex);
@@ -200,14 +199,12 @@ static void begin_ended(struct capture *c, const struct scene *s,
  * of now. Only an alarm about a kill is about processes from before a restart.
  */
 static const struct last_state *ended_state(const struct scene *s,
-                                            const struct last_known *last,
                                             const struct group *g,
                                             const struct alarm *alarm) {
-  bool has_members = g && g->usage.processes > 0;
-  bool is_kill = is_of_kill(alarm);
+  bool has_members = g->usage.processes > 0, is_kill = is_of_kill(alarm);
 
-  return last && (is_kill || !has_members)
-             ? last_known_ended(last, s, has_members, is_kill)
+  return g->last && (is_kill || !has_members)
+             ? last_known_ended(g->last, s, has_members, is_kill)
              : NULL;
 }
 
@@ -215,14 +212,12 @@ static const struct last_state *ended_state(const struct scene *s,
  * noted, or, for a group whose processes have ended, with its last known state.
  * -ENOENT if there is no such group, or -ENOMEM. */
 static int begin_capture(struct capture *c, const struct scene *s,
-                         const struct last_known_table *last_known,
                          const struct alarm *alarm) {
   const struct group *g = find_group(s, alarm->group);
-  const struct last_known *last = last_known_find(last_known, alarm->group);
-  const struct last_state *ended = ended_state(s, last, g, alarm);
+  const struct last_state *ended = g ? ended_state(s, g, alarm) : NULL;
   struct document *d = &c->document;
 
-  if (!g && !ended)
+  if (!g)
     return -ENOENT;
   *c = (struct capture){
       .document = {.kind = DOCUMENT_CAPTURE, .time_ns = s->time_ns},
@@ -263,7 +258,7 @@ static int begin_next(struct recorder *r, const struct scene *s,
     const struct alarm alarm = r->alarms[0];
 
     array_remove(r->alarms, &r->n_alarms, sizeof(alarm), 0);
-    rc = begin_capture(&r->capture, s, &r->last_known, &alarm);
+    rc = begin_capture(&r->capture, s, &alarm);
     if (rc == 0)
       cool_down(r, &alarm, now_ns);
   }
@@ -424,7 +419,7 @@ static void run_captures(struct recorder *r, const struct scene *s,
     return;
   if (r->cycle_ns == 0)
     writer_submit(r->writer, &(struct document){.kind = DOCUMENT_PLACE});
-  last_known_note(&r->last_known, s);
+  last_known_note(s);
   rc = begin_next(r, s, now_ns);
   if (rc < 0)
     note_error(r, rc);

@@ -57,7 +57,6 @@ struct recorder {
   bool has_begun;        /* a cycle has run */
   uint64_t next_state_ns;
   struct capture capture;
-  struct last_known_table last_known; /* with captures only */
   /* 0, or the error (-ENOMEM, -EFBIG for JSON_MAX) of the last document that
    * was due. That document is lost; the next is made when it is due. */
   int error;

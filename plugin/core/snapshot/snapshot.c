@@ -93,10 +93,6 @@ static void add_usage(struct json *j, const struct scene *s,
   json_end_object(j);
 }
 
-static bool is_reported(const struct group *g) {
-  return g->is_fixed || g->usage.processes > 0;
-}
-
 static void add_uptime(struct json *j, const struct scene *s,
                        const struct usage *u) {
   if (s->cycle->uptime_ns)
@@ -185,48 +181,38 @@ static void add_members(struct json *j, const struct scene *s,
 }
 
 /* last: the state of a group that has ended. Values of its control group, such
- * as kills, are of this cycle all the same; g is NULL for a group of a
- * template.
- */
-static void add_group(struct json *j, const struct scene *s, const char *name,
-                      size_t rule, const struct group *g,
-                      const struct last_state *last) {
+ * as kills, are of this cycle all the same. */
+static void add_group(struct json *j, const struct scene *s,
+                      const struct group *g, const struct last_state *last) {
   const struct usage *u = last ? &last->usage : &g->usage;
 
   json_object(j, NULL);
-  json_string(j, "name", name);
-  json_integer(j, "rule", rule);
+  json_string(j, "name", g->name);
+  json_integer(j, "rule", g->rule);
   if (last)
     json_decimal(j, "last_known", seconds(last->time_ns));
   if (!u->is_unseen)
     add_members(j, s, u);
   if (!last && !u->is_unseen)
     add_causes(j, g);
-  if (g)
-    add_cgroup(j, s, g);
+  add_cgroup(j, s, g);
   if (!last)
     add_growth(j, g->growth);
   add_usage(j, s, u);
   json_end_object(j);
 }
 
-/* Writes the groups by name, among them the ended one, even if it is removed.
- */
 static void add_groups(struct json *j, const struct scene *s,
                        const struct last_state *last) {
+  json_array(j, "groups");
   for (size_t i = 0; i < s->groups->n; i++) {
     const struct group *g = s->groups->groups[i];
-    int order = last ? strcmp(g->name, last->name) : -1;
+    bool has_ended = last && last->group == g;
 
-    if (order >= 0) {
-      add_group(j, s, last->name, last->rule, order == 0 ? g : NULL, last);
-      last = NULL;
-    }
-    if (order != 0 && is_reported(g))
-      add_group(j, s, g->name, g->rule, g, NULL);
+    if (has_ended || group_is_reported(g))
+      add_group(j, s, g, has_ended ? last : NULL);
   }
-  if (last)
-    add_group(j, s, last->name, last->rule, NULL, last);
+  json_end_array(j);
 }
 
 static void add_host(struct json *j, const struct host_account *host) {
@@ -247,9 +233,7 @@ void snapshot_begin(struct json *j, const struct scene *s,
   add_rules(j, s->settings);
   if (s->host->absence == HOST_IS_SEEN)
     add_host(j, &s->host->account);
-  json_array(j, "groups");
   add_groups(j, s, last);
-  json_end_array(j);
   json_array(j, "processes");
 }
 
@@ -448,21 +432,21 @@ void snapshot_process(struct json *j, const struct scene *s,
   json_end_object(j);
 }
 
-/* The rule of its group may have been one with Continue. */
+/* The rule of its group may be one with Continue. */
 static void add_ended_rule(struct json *j, const struct scene *s,
-                           const struct last_state *last) {
+                           const struct group *g) {
   const struct settings *settings = s->settings;
   bool is_view =
-      last->rule < settings->n_rules && settings->rules[last->rule].is_view;
+      g->rule < settings->n_rules && settings->rules[g->rule].is_view;
 
   json_array(j, "groups");
-  json_string(j, NULL, last->name);
+  json_string(j, NULL, g->name);
   json_end_array(j);
   if (!is_view)
-    json_integer(j, "rule", last->rule);
+    json_integer(j, "rule", g->rule);
   json_array(j, "also");
   if (is_view)
-    json_integer(j, NULL, last->rule);
+    json_integer(j, NULL, g->rule);
   json_end_array(j);
 }
 
@@ -475,7 +459,7 @@ void snapshot_ended(struct json *j, const struct scene *s,
   if (m->parent_pid)
     json_integer(j, "ppid", m->parent_pid);
   add_names(j, &m->attributes, has_command_line);
-  add_ended_rule(j, s, last);
+  add_ended_rule(j, s, last->group);
   json_integer(j, "threads", m->usage.threads);
   add_uptime(j, s, &m->usage);
   json_string(j, "source", "ended");

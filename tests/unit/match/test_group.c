@@ -62,6 +62,7 @@ TEST(any_order_of_takes_and_releases_keeps_the_table_right) {
     for (int k = 0; k < 64; k++)
       names += references[k] == 0 && now_ns - ended_ns[k] < HOUR_NS;
     group_table_begin(&t, now_ns);
+    assert_int_equal(t.n, names);
     assert_int_equal(group_table_is_full(&t), names == t.max_templates);
     snprintf(name, sizeof(name), "g%u", i);
     if (draw_unsigned(2)) {
@@ -79,9 +80,29 @@ TEST(any_order_of_takes_and_releases_keeps_the_table_right) {
       groups -= --references[i] == 0;
       ended_ns[i] = now_ns;
     }
-    assert_int_equal(t.n, groups);
     check_table(&t);
   }
   assert_in_range(refused, 100, 20000);
+  group_table_done(&t);
+}
+
+TEST(a_group_that_has_ended_is_kept_for_an_hour) {
+  struct group_table t = {.max_templates = 1};
+  struct group *g = take(&t, "g", false), *again;
+
+  g->references++;
+  g->last = (struct last_known *)&t;
+  group_table_begin(&t, HOUR_NS);
+  assert_int_equal(group_table_get_or_add(&t, "g", false, &rule, 7, &again), 0);
+  assert_int_equal(g->rule, 0);
+  group_table_release(&t, g);
+  group_table_begin(&t, 2 * HOUR_NS);
+  assert_int_equal(group_table_get_or_add(&t, "g", false, &rule, 7, &again), 0);
+  assert_int_equal(g->rule, 7);
+  take(&t, "g", false);
+  assert_int_equal(g->rule, 7);
+  g->last = NULL;
+  group_table_begin(&t, 3 * HOUR_NS);
+  assert_int_equal(t.n, 0);
   group_table_done(&t);
 }
