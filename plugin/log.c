@@ -168,26 +168,17 @@ static void log_scarce(struct log_state *s, const struct cycle_results *r,
       percent, budget, wanted / percent);
 }
 
-/* Why there are no values of the host, though they are wanted. */
+/* There are no values of the host, though they are wanted. */
 static void log_host(struct log_state *s, const struct cycle_results *r,
-                     const char *root) {
-  static const char *const reasons[] = {
-      [HOST_IS_NOT_LIVE] = "its meminfo is not from a live proc file system",
-      [HOST_IS_HIDDEN] =
-          "it shows no kernel threads: it belongs to a container, "
-          "or hidepid hides them",
-      [HOST_IS_MALFORMED] = "its meminfo cannot be read, or lacks one of "
-                            "MemFree, Buffers, Cached, AnonPages, Mapped and "
-                            "Shmem"};
-  enum host_absence absence = r->host.absence;
-
-  if (absence == HOST_IS_SEEN || absence == HOST_IS_UNWANTED ||
-      s->is_host_logged)
+                     const struct settings *settings) {
+  if (r->host.known || !settings->reports_host || s->is_host_logged)
     return;
   s->is_host_logged = true;
-  INFO("smaps plugin: there are no values of the host (Host), because ProcRoot "
-       "\"%s\" does not show the host: %s",
-       root, reasons[absence]);
+  INFO(
+      "smaps plugin: there are no values of the host (Host), because ProcRoot "
+      "\"%s\" does not show the host: it belongs to a container, is not a live "
+      "proc file system, or hidepid hides the kernel threads",
+      settings->proc_root);
 }
 
 static void log_snapshot(struct log_state *s, const struct cycle_results *r) {
@@ -247,7 +238,7 @@ void log_after_cycle(struct log_state *s, const struct cycle_results *r,
   log_denials(s, r, proc_root);
   log_processes(s, r->diags);
   log_scarce(s, r, settings->read_budget_percent);
-  log_host(s, r, proc_root);
+  log_host(s, r, settings);
   log_snapshot(s, r);
   log_pid_file(r);
   log_readers_hung(s, r);

@@ -163,8 +163,8 @@ static void submit_all(const struct collector *c,
 
   while ((g = collector_next_group(c, &cursor)))
     submit_group(now, g, &r->context);
-  if (r->host.absence == HOST_IS_SEEN)
-    submit_host(now, &r->host.account, &settings->report, r->context.mem_total);
+  if (r->host.known)
+    submit_host(now, &r->host, &settings->report, r->context.mem_total);
   submit_counts(now, &r->counts);
 }
 

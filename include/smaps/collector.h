@@ -19,7 +19,7 @@
 
 #include "diag.h"
 #include "match/group.h"
-#include "measure/host_memory.h"
+#include "report/host.h"
 #include "snapshot/snapshot.h"
 #include "snapshot/writer.h"
 #include <smaps/settings.h>
@@ -54,7 +54,7 @@ struct cycle_results {
   struct collector_counts counts;
   struct diag diags[DIAGS]; /* by kind */
   struct metric_context context;
-  struct host_memory host; /* where the memory of the host is */
+  struct host_account host; /* without parts unless the host is seen */
   /* 0, or the error of the last snapshot that was due but not made. */
   int snapshot_error;
 };

@@ -1,6 +1,7 @@
 #include <smaps/collector.h>
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -90,8 +91,6 @@ int collector_new(struct settings *settings,
   c->wall_clock_ns =
       hooks && hooks->wall_clock_ns ? hooks->wall_clock_ns : realtime_ns;
   c->settings = settings;
-  if (!settings->reports_host)
-    c->results.host.absence = HOST_IS_UNWANTED;
   c->groups.max_templates = (size_t)settings->max_groups;
   rc = procfs_new(settings->proc_root, &c->procfs);
   if (rc == 0)
@@ -185,6 +184,37 @@ static bool has_hidden(const struct collector *c) {
          c->processes.processes[0]->pid != 1;
 }
 
+/* meminfo is of the whole host even in a container, but its processes are not.
+ * The host is seen if meminfo is of the kernel, not captured nor made by a
+ * container's runtime, and if kernel threads are listed: only the host's own
+ * pid namespace has them. */
+static bool sees_host(const struct collector *c) {
+  uint64_t type;
+
+  if (procfs_file_system(c->procfs, 0, "meminfo", &type) != 0 ||
+      type != PROC_SUPER_MAGIC)
+    return false;
+  for (size_t i = 0; i < c->processes.n; i++)
+    if (c->processes.processes[i]->state == PROCESS_KERNEL)
+      return true;
+  return false;
+}
+
+static void update_host(struct collector *c, const struct meminfo_sample *m) {
+  struct host_processes *processes = &c->measurer.aggregate.host;
+  uint64_t of_default = m->huge_pages_total * m->huge_page_size_bytes;
+  struct host_devices devices;
+
+  c->results.host = (struct host_account){.known = 0};
+  if (!c->settings->reports_host || !m->mem_total_bytes || !sees_host(c))
+    return;
+  processes->has_unknown |= has_hidden(c);
+  devices = (struct host_devices){.zram_bytes = kernel_zram_bytes()};
+  if (m->hugetlb_bytes > of_default)
+    devices.hugetlb_free_bytes = kernel_hugetlb_free(m->huge_page_size_bytes);
+  host_account_make(m, processes, &devices, &c->results.host);
+}
+
 static void count_all(struct collector *c, uint64_t start_ns) {
   const struct measure_counts *m = &c->measurer.counts;
   struct collector_counts counts = {
@@ -246,8 +276,7 @@ int collector_cycle(struct collector *c) {
               c->reader.page_size);
   cgroup_watch_run(&c->cgroup_watch, &c->matcher, &c->processes, now_ns);
   group_growth_note(&c->groups, &c->processes, &meminfo, now_ns);
-  host_memory_update(&c->results.host, c->procfs, &c->measurer.aggregate.host,
-                     &c->processes, &meminfo, has_hidden(c));
+  update_host(c, &meminfo);
   c->results.context =
       (struct metric_context){.kernel_fields = c->measurer.cycle.kernel_fields,
                               .mem_total = meminfo.mem_total_bytes,

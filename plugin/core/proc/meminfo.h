@@ -7,16 +7,10 @@
 /* The keys whose absence matters; the value of another one that is missing
  * is 0. */
 enum meminfo_known {
-  MEMINFO_FREE = 1 << 0,
-  MEMINFO_BUFFERS = 1 << 1,
-  MEMINFO_CACHED = 1 << 2,
-  MEMINFO_ANON_PAGES = 1 << 3,
-  MEMINFO_MAPPED = 1 << 4,
-  MEMINFO_SHMEM = 1 << 5,      /* since 2.6.32 */
-  MEMINFO_PERCPU = 1 << 6,     /* since 4.20 */
-  MEMINFO_HUGE_PAGES = 1 << 7, /* with CONFIG_HUGETLB_PAGE */
-  MEMINFO_ZSWAP = 1 << 8,      /* since 5.19, with CONFIG_ZSWAP */
-  MEMINFO_AVAILABLE = 1 << 9,  /* since 3.14 */
+  MEMINFO_PERCPU = 1 << 0,     /* since 4.20 */
+  MEMINFO_HUGE_PAGES = 1 << 1, /* with CONFIG_HUGETLB_PAGE */
+  MEMINFO_ZSWAP = 1 << 2,      /* since 5.19, with CONFIG_ZSWAP */
+  MEMINFO_AVAILABLE = 1 << 3,  /* since 3.14 */
 };
 
 struct meminfo_sample {

@@ -144,24 +144,16 @@ static void fit(uint64_t mem_total, struct host_account *a) {
   a->bytes[HOST_OUTSIDE] = min(a->bytes[HOST_OUTSIDE], a->bytes[HOST_GROUPS]);
 }
 
-bool host_account_make(const struct meminfo_sample *m,
+void host_account_make(const struct meminfo_sample *m,
                        const struct host_processes *h,
                        const struct host_devices *d, struct host_account *ret) {
-  static const unsigned needed = MEMINFO_FREE | MEMINFO_BUFFERS |
-                                 MEMINFO_CACHED | MEMINFO_ANON_PAGES |
-                                 MEMINFO_MAPPED | MEMINFO_SHMEM;
-  struct host_account a = {.known = 0};
-
-  if ((m->known & needed) != needed)
-    return false;
-  set_kernel(m, d, &a);
-  set_groups(m, h, &a);
-  set_hugetlb(m, d, &a);
-  set_cache(m, h, &a);
-  set_swap_cache(m, &a);
-  fit(m->mem_total_bytes, &a);
-  *ret = a;
-  return true;
+  *ret = (struct host_account){.known = 0};
+  set_kernel(m, d, ret);
+  set_groups(m, h, ret);
+  set_hugetlb(m, d, ret);
+  set_cache(m, h, ret);
+  set_swap_cache(m, ret);
+  fit(m->mem_total_bytes, ret);
 }
 
 /* --- the numbers --- */

@@ -112,9 +112,8 @@ struct host_account {
   uint64_t error[HOST_NUMBERS];
 };
 
-/* Returns false, and leaves *ret unchanged, if meminfo lacks a key that every
- * kernel has since 2.6.32. */
-bool host_account_make(const struct meminfo_sample *m,
+/* meminfo has MemTotal; other keys that it lacks are in unaccounted. */
+void host_account_make(const struct meminfo_sample *m,
                        const struct host_processes *h,
                        const struct host_devices *d, struct host_account *ret);
 

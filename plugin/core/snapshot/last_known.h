@@ -13,7 +13,6 @@
 
 #include "match/group.h"
 #include "measure/aggregate.h"
-#include "measure/host_memory.h"
 #include "proc/meminfo.h"
 #include "read/quarantine.h"
 #include "schedule/price.h"
@@ -32,7 +31,7 @@ struct scene {
   const struct aggregate *aggregate;
   const struct prices *prices;
   struct meminfo_sample meminfo;
-  const struct host_memory *host;
+  const struct host_account *host;
   uint64_t time_ns; /* of the cycle, since the Epoch */
 };
 

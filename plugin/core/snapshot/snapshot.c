@@ -231,8 +231,8 @@ void snapshot_begin(struct json *j, const struct scene *s,
   add_head(j, s);
   add_trigger(j, alarm);
   add_rules(j, s->settings);
-  if (s->host->absence == HOST_IS_SEEN)
-    add_host(j, &s->host->account);
+  if (s->host->known)
+    add_host(j, s->host);
   add_groups(j, s, last);
   json_array(j, "processes");
 }
