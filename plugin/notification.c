@@ -195,8 +195,8 @@ static void format_summary(const struct summary *s, char *ret, size_t size) {
 
 /* Without memory some of it is missing, but not the path: the plugin would take
  * its own notification for an alarm. */
-static int add_meta(notification_t *n, const struct write_result *w) {
-  const struct summary *s = w->summary;
+static int add_meta(notification_t *n, const struct document *w) {
+  const struct summary *s = &w->summary;
   int rc = plugin_notification_meta_add_string(n, META_PATH, w->path);
 
   if (s->has_ended)
@@ -227,15 +227,14 @@ static int add_meta(notification_t *n, const struct write_result *w) {
 
 /* The message has room for 255 bytes. A path is cut only if it is longer than
  * that; the meta data has the whole path. */
-static void format_message(const struct write_result *w, char *ret,
-                           size_t size) {
+static void format_message(const struct document *w, char *ret, size_t size) {
   int len = snprintf(ret, size, "capture %s: ", w->path);
 
   if (len >= 0 && (size_t)len < size)
-    format_summary(w->summary, ret + len, size - (size_t)len);
+    format_summary(&w->summary, ret + len, size - (size_t)len);
 }
 
-static void notify_of_capture(const struct write_result *w) {
+static void notify_of_capture(const struct document *w) {
   notification_t n = {.severity = NOTIF_OKAY, .time = cdtime()};
 
   copy(n.host, sizeof(n.host), hostname_g);
@@ -254,28 +253,28 @@ static void notify_of_capture(const struct write_result *w) {
   plugin_notification_meta_free(n.meta);
 }
 
-static const char *explain(const struct write_result *w) {
+static const char *explain(const struct document *w) {
   return w->error == -EBUSY ? "earlier files are still being written"
                             : store_error(w->error);
 }
 
-static void report_capture(const struct write_result *w) {
+static void report_capture(const struct document *w) {
   char summary[SUMMARY_SIZE];
 
   if (!w->error) {
     notify_of_capture(w);
     return;
   }
-  format_summary(w->summary, summary, sizeof(summary));
+  format_summary(&w->summary, summary, sizeof(summary));
   ERROR("smaps plugin: <Capture>: no capture of group \"%s\" in \"%s\": %s; it "
         "%s %s",
-        w->subject, w->path, explain(w), w->summary->has_ended ? "had" : "has",
+        w->subject, w->path, explain(w), w->summary.has_ended ? "had" : "has",
         summary);
 }
 
 /* Logs each failure of the history, which is written once an hour at most, and
  * of the directory of captures, which is checked at start. */
-static void report_place(const struct write_result *w) {
+static void report_place(const struct document *w) {
   static const char *const options[DOCUMENT_KINDS] = {
       [DOCUMENT_STATE] = "StateFile",
       [DOCUMENT_HISTORY] = "StateHistory",
@@ -289,7 +288,7 @@ static void report_place(const struct write_result *w) {
     NOTICE("smaps plugin: StateFile \"%s\" is written again", w->path);
 }
 
-void notification_written(const struct write_result *w) {
+void notification_written(const struct document *w) {
   if (w->kind == DOCUMENT_CAPTURE)
     report_capture(w);
   else

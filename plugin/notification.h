@@ -13,6 +13,6 @@ int notification_start(const struct settings *settings,
 void notification_stop(void);
 
 /* For collector_hooks: logs a failure, sends a notification for a capture. */
-void notification_written(const struct write_result *w);
+void notification_written(const struct document *w);
 
 #endif

@@ -67,7 +67,7 @@ struct collector_hooks {
   int (*look_up_user)(uint32_t uid, char *ret, size_t size);
   uint64_t (*wall_clock_ns)(void); /* since the Epoch */
   /* Gets the result of each snapshot; see writer.h. Required with snapshots. */
-  void (*written)(const struct write_result *w);
+  void (*written)(const struct document *w);
 };
 
 /*

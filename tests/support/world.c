@@ -60,7 +60,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct world_written all_written[WRITTEN_MAX];
 static size_t n_written;
 
-static void take_written(const struct write_result *w) {
+static void take_written(const struct document *w) {
   struct world_written *copy;
 
   pthread_mutex_lock(&mutex);
@@ -70,7 +70,7 @@ static void take_written(const struct write_result *w) {
   copy->error = w->error;
   snprintf(copy->subject, sizeof(copy->subject), "%s", w->subject);
   snprintf(copy->path, sizeof(copy->path), "%s", w->path);
-  copy->summary = *w->summary;
+  copy->summary = w->summary;
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&mutex);
 }

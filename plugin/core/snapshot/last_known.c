@@ -5,13 +5,14 @@
 
 #include "measure/aggregate.h"
 
-static void state_done(struct last_state *s) {
-  for (size_t i = 0; s && i < LAST_KNOWN_MEMBERS; i++)
-    attributes_done(&s->members[i].attributes);
+/* s may be NULL. */
+static void forget_members(struct last_state *s) {
+  while (s && s->n > 0)
+    attributes_done(&s->members[--s->n].attributes);
 }
 
 static void forget_before(struct last_known *l) {
-  state_done(l->before);
+  forget_members(l->before);
   free(l->before);
   l->before = NULL;
 }
@@ -19,7 +20,7 @@ static void forget_before(struct last_known *l) {
 static void forget(struct group *g) {
   if (!g->last)
     return;
-  state_done(&g->last->state);
+  forget_members(&g->last->state);
   forget_before(g->last);
   free(g->last);
   g->last = NULL;
@@ -52,10 +53,10 @@ static void keep_before(struct last_known *l) {
     l->before = calloc(1, sizeof(*l->before));
   if (!l->before)
     return;
-  state_done(l->before);
+  forget_members(l->before);
   *l->before = l->state;
   l->has_restarted = false;
-  l->state = (struct last_state){.n = 0};
+  l->state.n = 0;
 }
 
 static void note_lost(struct last_known *l, const struct scene *s) {
@@ -118,7 +119,7 @@ static void note_state(struct last_known *l, const struct group *g,
   l->state.time_ns = s->time_ns;
   l->state.usage = g->usage;
   l->state.summary = sum;
-  l->state.n = 0;
+  forget_members(&l->state);
 }
 
 static bool is_over(const struct last_known *l, uint64_t now_ns) {
@@ -143,18 +144,13 @@ static void note_group(struct group *g, const struct scene *s) {
 
 static void add_member(struct last_state *l, const struct last_member *m) {
   size_t i = l->n;
-  struct stored_attributes attributes;
 
   if (i == LAST_KNOWN_MEMBERS && l->members[--i].weight >= m->weight)
     return;
   l->n = i + 1;
-  /* The attributes of the cycle before stay in some place until these are
-   * known. */
-  attributes = l->members[i].attributes;
   for (; i > 0 && l->members[i - 1].weight < m->weight; i--)
     l->members[i] = l->members[i - 1];
   l->members[i] = *m;
-  l->members[i].attributes = attributes;
 }
 
 uint64_t last_known_weigh(const struct scene *s, const struct process *p) {
@@ -183,7 +179,6 @@ static void keep_member(struct last_member *m, const struct scene *s) {
   m->pid = p->pid;
   m->parent_pid = p->parent_pid;
   m->starttime_ticks = p->starttime_ticks;
-  attributes_done(&m->attributes);
   m->attributes = attributes_share(&p->attributes);
   m->process = NULL;
 }

@@ -12,7 +12,7 @@
 
 int recorder_init(struct recorder *r, const struct settings *settings,
                   struct reader *reader,
-                  void (*written)(const struct write_result *w)) {
+                  void (*written)(const struct document *w)) {
   r->settings = settings;
   r->reader = reader;
   if (!settings->state_file && !settings->state_history &&
@@ -137,7 +137,7 @@ static int choose_members(struct capture *c, const struct scene *s,
                                   .weight = last_known_weigh(s, p)};
   }
   qsort(c->members, c->n, sizeof(*c->members), compare);
-  c->in_group = g->usage.processes;
+  c->left_out = g->usage.processes;
   if (c->n > s->settings->capture.top_processes)
     c->n = (size_t)s->settings->capture.top_processes;
   return 0;
@@ -182,17 +182,15 @@ static void summarize(struct summary *sum, const struct last_state *l) {
 
 static void begin_ended(struct capture *c, const struct scene *s,
                         const struct alarm *alarm, const struct last_state *l) {
-  bool has_command_line = s->settings->capture.command_lines == CHOICE_YES;
-
   summarize(&c->document.summary, l);
   c->document.summary.has_ended = true;
   c->document.summary.ended_ns = s->cycle->now_ns - l->cycle_ns;
   snapshot_begin(&c->json, s, alarm, l);
+  c->left_out = l->usage.processes;
   for (size_t i = 0; i < l->n && i < s->settings->capture.top_processes; i++) {
-    snapshot_ended(&c->json, s, l, &l->members[i], has_command_line);
-    c->written++;
+    snapshot_ended(&c->json, s, l, &l->members[i]);
+    c->left_out--;
   }
-  c->in_group = l->usage.processes;
 }
 
 /* The last known state, if the capture has to show that; NULL for the members
@@ -297,14 +295,6 @@ static int read_mappings(const struct scene *s, struct reader *reader,
              : rc;
 }
 
-static void write_process(struct capture *c, const struct scene *s,
-                          struct process *p, const struct close_up *close_up) {
-  bool has_command_line = s->settings->capture.command_lines == CHOICE_YES;
-
-  snapshot_process(&c->json, s, p, has_command_line, close_up);
-  c->written++;
-}
-
 /* A process that has ended is left out; a process that cannot be read is added
  * without mappings. Returns the result of reading. */
 static int add_process(struct capture *c, const struct scene *s,
@@ -315,16 +305,11 @@ static int add_process(struct capture *c, const struct scene *s,
 
   if (rc == 0)
     rc = mapping_table_add(&c->all, table);
-  if (rc == 0)
-    write_process(
-        c, s, p,
-        &(struct close_up){
-            .table = table,
-            .sum = job.kind == READ_MAPPINGS ? &job.mappings.sum : NULL,
-            .is_sampled = job.kind == READ_MAPPING_SAMPLE,
-            .top_mappings = (size_t)s->settings->capture.top_mappings});
-  else if (rc != PROCFS_GONE && rc != PROCFS_NO_MM)
-    write_process(c, s, p, NULL);
+  if (rc != PROCFS_GONE && rc != PROCFS_NO_MM) {
+    snapshot_process(&c->json, s, p, s->settings->capture.command_lines,
+                     rc == 0 ? &job : NULL);
+    c->left_out--;
+  }
   if (table)
     mapping_table_done(table);
   free(table);
@@ -367,7 +352,7 @@ int recorder_close_up(const struct scene *s, struct reader *reader,
   snapshot_begin(&c.json, s, NULL, NULL);
   rc = close_up_error(add_process(&c, s, reader, p));
   if (rc == 0) {
-    snapshot_end(&c.json, 0, NULL, 0);
+    snapshot_end(&c.json, s, 0, NULL);
     rc = json_finish(&c.json, ret_text, ret_len);
   }
   capture_done(&c);
@@ -376,16 +361,9 @@ int recorder_close_up(const struct scene *s, struct reader *reader,
 
 /* --- documents --- */
 
-/* Keeps the error of the first document that is lost in a cycle. */
-static void note_error(struct recorder *r, int error) {
-  if (!r->is_one_lost)
-    r->error = error;
-  r->is_one_lost |= error < 0;
-}
-
 static void submit_document(struct recorder *r, const struct document *d,
                             int error) {
-  note_error(r, error);
+  r->error = error;
   if (error == 0)
     writer_submit(r->writer, d);
 }
@@ -405,8 +383,7 @@ static void continue_capture(struct recorder *r, const struct scene *s) {
 
   if (!read_members(c, s, r->reader, time_for_captures(r->settings)))
     return;
-  snapshot_end(&c->json, c->in_group - c->written, &c->all,
-               (size_t)r->settings->capture.top_mappings);
+  snapshot_end(&c->json, s, c->left_out, &c->all);
   submit_document(r, d, json_finish(&c->json, &d->text, &d->len));
   capture_done(c);
 }
@@ -422,7 +399,7 @@ static void run_captures(struct recorder *r, const struct scene *s,
   last_known_note(s);
   rc = begin_next(r, s, now_ns);
   if (rc < 0)
-    note_error(r, rc);
+    r->error = rc;
   if (r->capture.is_running)
     continue_capture(r, s);
 }
@@ -449,7 +426,7 @@ void recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns) {
   r->has_begun = true;
   if (!r->writer || (is_first && !r->settings->has_state_at_start))
     return;
-  r->is_one_lost = false;
-  run_captures(r, s, now_ns);
+  /* The error of a capture is kept: a state is made again soon. */
   run_state(r, s, now_ns);
+  run_captures(r, s, now_ns);
 }

@@ -46,8 +46,7 @@ struct capture {
   struct mapping_table all;
   struct capture_member *members; /* the largest first */
   size_t n, next;
-  uint64_t in_group; /* members of the group, as in its ps_count */
-  uint64_t written;  /* members in the document */
+  uint64_t left_out; /* members of the group that are not in the document */
 };
 
 struct recorder {
@@ -60,7 +59,6 @@ struct recorder {
   /* 0, or the error (-ENOMEM, -EFBIG for JSON_MAX) of the last document that
    * was due. That document is lost; the next is made when it is due. */
   int error;
-  bool is_one_lost;      /* in this cycle */
   pthread_mutex_t mutex; /* protects all below */
   uint64_t cycle_ns;     /* of the last cycle with captures; 0: none yet */
   struct cooldown cooldowns[COOLDOWNS_MAX];
@@ -73,7 +71,7 @@ struct recorder {
  * accepts a zeroed one. */
 int recorder_init(struct recorder *r, const struct settings *settings,
                   struct reader *reader,
-                  void (*written)(const struct write_result *w));
+                  void (*written)(const struct document *w));
 
 /* Waits at most `timeout_ns` for the writer to finish. */
 void recorder_done(struct recorder *r, uint64_t timeout_ns);

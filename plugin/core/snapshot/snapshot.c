@@ -288,12 +288,13 @@ static void add_mapping(struct json *j, const struct mapping *m,
   json_end_object(j);
 }
 
-static void add_mappings(struct json *j, struct mapping_table *table,
-                         size_t max, bool has_processes) {
+static void add_mappings(struct json *j, const struct scene *s,
+                         struct mapping_table *table, bool has_processes) {
   const struct mapping *mappings, *rest;
   size_t n;
 
-  mapping_table_rank(table, max, &mappings, &n);
+  mapping_table_rank(table, (size_t)s->settings->capture.top_mappings,
+                     &mappings, &n);
   rest = mapping_table_rest(table);
   json_array(j, "mappings");
   for (size_t i = 0; i < n; i++)
@@ -307,7 +308,7 @@ static void add_mappings(struct json *j, struct mapping_table *table,
 
 static void add_names(struct json *j,
                       const struct stored_attributes *attributes,
-                      bool has_command_line) {
+                      enum choice command_lines) {
   static const char *const keys[ATTRIBUTES] = {
       [ATTRIBUTE_COMM] = "comm",
       [ATTRIBUTE_COMMAND_LINE] = "command_line",
@@ -323,7 +324,7 @@ static void add_names(struct json *j,
   struct attributes id = attributes_get(attributes);
 
   for (int a = 0; a < ATTRIBUTES; a++)
-    if (a != ATTRIBUTE_COMMAND_LINE || has_command_line)
+    if (a != ATTRIBUTE_COMMAND_LINE || command_lines == CHOICE_YES)
       json_string(j, keys[a], id.value[a]);
   if (id.value[ATTRIBUTE_USER])
     json_integer(j, "uid", id.uid);
@@ -379,32 +380,31 @@ static void add_quality(struct json *j, const struct scene *s,
     json_decimal(j, "read_cost", seconds(read_cost_ns));
 }
 
-static void add_close_up(struct json *j, const struct close_up *close_up) {
+static void add_close_up(struct json *j, const struct scene *s,
+                         const struct read_job *close_up) {
   json_string(j, "mappings_from",
-              close_up->sum          ? "smaps"
-              : close_up->is_sampled ? "samples"
-                                     : "maps");
-  add_mappings(j, close_up->table, close_up->top_mappings, false);
+              close_up->kind == READ_MAPPINGS ? "smaps"
+              : close_up->kind == READ_MAPS   ? "maps"
+                                              : "samples");
+  add_mappings(j, s, close_up->mappings.table, false);
 }
 
 /* Uses the sums of smaps instead of the sums of the cycle. */
-static void apply_close_up(const struct close_up *close_up,
+static void apply_close_up(const struct read_job *close_up,
                            struct estimate *est) {
-  if (close_up->is_sampled)
-    return;
-  if (!close_up->sum) {
+  if (close_up->kind == READ_MAPS)
     est->deferral = DEFERRED_MAX_LOCK_HOLD;
+  if (close_up->kind != READ_MAPPINGS)
     return;
-  }
   est->source = SOURCE_READ;
   est->error = (struct audit_errors){.pss = {0}};
   est->pages_sampled = 0;
-  est->rollup = *close_up->sum;
+  est->rollup = close_up->mappings.sum;
 }
 
 void snapshot_process(struct json *j, const struct scene *s,
-                      const struct process *p, bool has_command_line,
-                      const struct close_up *close_up) {
+                      const struct process *p, enum choice command_lines,
+                      const struct read_job *close_up) {
   struct estimate est;
   struct usage u;
   bool has_stat = p->threads > 0; /* it was read at least once */
@@ -419,7 +419,7 @@ void snapshot_process(struct json *j, const struct scene *s,
     json_integer(j, "starttime", p->starttime_ticks);
   if (p->parent_pid)
     json_integer(j, "ppid", p->parent_pid);
-  add_names(j, &p->attributes, has_command_line);
+  add_names(j, &p->attributes, command_lines);
   add_rule(j, p);
   if (has_stat) {
     json_integer(j, "threads", p->threads);
@@ -428,7 +428,7 @@ void snapshot_process(struct json *j, const struct scene *s,
   add_quality(j, s, p, &est, &u);
   add_usage(j, s, &u);
   if (close_up)
-    add_close_up(j, close_up);
+    add_close_up(j, s, close_up);
   json_end_object(j);
 }
 
@@ -451,14 +451,14 @@ static void add_ended_rule(struct json *j, const struct scene *s,
 }
 
 void snapshot_ended(struct json *j, const struct scene *s,
-                    const struct last_state *last, const struct last_member *m,
-                    bool has_command_line) {
+                    const struct last_state *last,
+                    const struct last_member *m) {
   json_object(j, NULL);
   json_integer(j, "pid", m->pid);
   json_integer(j, "starttime", m->starttime_ticks);
   if (m->parent_pid)
     json_integer(j, "ppid", m->parent_pid);
-  add_names(j, &m->attributes, has_command_line);
+  add_names(j, &m->attributes, s->settings->capture.command_lines);
   add_ended_rule(j, s, last->group);
   json_integer(j, "threads", m->usage.threads);
   add_uptime(j, s, &m->usage);
@@ -471,12 +471,12 @@ void snapshot_ended(struct json *j, const struct scene *s,
   json_end_object(j);
 }
 
-void snapshot_end(struct json *j, uint64_t left_out, struct mapping_table *all,
-                  size_t top_mappings) {
+void snapshot_end(struct json *j, const struct scene *s, uint64_t left_out,
+                  struct mapping_table *all) {
   json_end_array(j);
   if (all) {
     json_integer(j, "left_out", left_out);
-    add_mappings(j, all, top_mappings, true);
+    add_mappings(j, s, all, true);
   }
   json_end_object(j);
 }
@@ -486,16 +486,15 @@ static bool is_recorded(const struct process *p) {
 }
 
 int snapshot_make(const struct scene *s, char **ret_text, size_t *ret_len) {
-  bool has_command_lines = s->settings->command_lines == CHOICE_YES;
   struct json json = {.max = JSON_MAX};
   int rc;
 
   snapshot_begin(&json, s, NULL, NULL);
   for (size_t i = 0; i < s->processes->n; i++)
     if (is_recorded(s->processes->processes[i]))
-      snapshot_process(&json, s, s->processes->processes[i], has_command_lines,
-                       NULL);
-  snapshot_end(&json, 0, NULL, 0);
+      snapshot_process(&json, s, s->processes->processes[i],
+                       s->settings->command_lines, NULL);
+  snapshot_end(&json, s, 0, NULL);
   rc = json_finish(&json, ret_text, ret_len);
   json_done(&json);
   return rc;

@@ -5,6 +5,7 @@
 #ifndef SMAPS_SNAPSHOT_H
 #define SMAPS_SNAPSHOT_H
 
+#include "read/read_job.h"
 #include "snapshot/json.h"
 #include "snapshot/last_known.h"
 
@@ -15,14 +16,6 @@ struct alarm {
   char group[GROUP_NAME_SIZE];
   char type[GROUP_NAME_SIZE], type_instance[GROUP_NAME_SIZE]; /* may be empty */
   char message[256];
-};
-
-/* The mappings of a process in a capture. */
-struct close_up {
-  struct mapping_table *table; /* ranked */
-  const struct rollup *sum;    /* of the table, if it was read from smaps */
-  bool is_sampled;             /* else it was read from maps */
-  size_t top_mappings;
 };
 
 /* Makes the document of a state: all groups and processes, and no mappings.
@@ -40,19 +33,18 @@ int snapshot_make(const struct scene *s, char **ret_text, size_t *ret_len);
 void snapshot_begin(struct json *j, const struct scene *s,
                     const struct alarm *alarm, const struct last_state *last);
 
-/* close_up may be NULL. */
+/* close_up: the reading of its mappings, which are ranked; may be NULL. */
 void snapshot_process(struct json *j, const struct scene *s,
-                      const struct process *p, bool has_command_line,
-                      const struct close_up *close_up);
+                      const struct process *p, enum choice command_lines,
+                      const struct read_job *close_up);
 
 /* Writes a process of that group that has ended. */
 void snapshot_ended(struct json *j, const struct scene *s,
-                    const struct last_state *last, const struct last_member *m,
-                    bool has_command_line);
+                    const struct last_state *last, const struct last_member *m);
 
 /* Ends the document. A capture gets the number of members that it lacks and the
  * mappings of all its members; all is NULL for a state. */
-void snapshot_end(struct json *j, uint64_t left_out, struct mapping_table *all,
-                  size_t top_mappings);
+void snapshot_end(struct json *j, const struct scene *s, uint64_t left_out,
+                  struct mapping_table *all);
 
 #endif

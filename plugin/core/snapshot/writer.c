@@ -15,7 +15,7 @@
 #define HISTORY_BYTES (UINT64_C(64) << 20)
 
 struct writer {
-  void (*done)(const struct write_result *result);
+  void (*done)(const struct document *result);
   char *paths[DOCUMENT_KINDS]; /* NULL: not wanted */
   /* Used by the thread only. */
   struct store captures, history;
@@ -42,7 +42,7 @@ static void destroy(struct writer *w) {
 }
 
 int writer_new(const struct settings *settings,
-               void (*done)(const struct write_result *result),
+               void (*done)(const struct document *result),
                struct writer **ret) {
   const struct capture_settings *capture = &settings->capture;
   const char *const paths[] = {[DOCUMENT_STATE] = settings->state_file,
@@ -77,11 +77,12 @@ int writer_new(const struct settings *settings,
 /* path: of the file, or NULL for the place of that kind. */
 static void report(const struct writer *w, enum document_kind kind,
                    const struct document *d, const char *path, int error) {
-  w->done(&(struct write_result){.kind = kind,
-                                 .subject = d->subject,
-                                 .summary = &d->summary,
-                                 .path = path ? path : w->paths[kind],
-                                 .error = error});
+  struct document result = *d;
+
+  result.kind = kind;
+  result.path = path ? path : w->paths[kind];
+  result.error = error;
+  w->done(&result);
 }
 
 /* Only the first state of an hour is added, also after a restart. */

@@ -25,14 +25,10 @@ struct document {
   uint64_t time_ns;              /* since the Epoch */
   char subject[GROUP_NAME_SIZE]; /* the group of a capture */
   struct summary summary;        /* of a capture */
-};
-
-struct write_result {
-  enum document_kind kind;
-  const char *subject;
-  const struct summary *summary;
-  const char *path; /* of the file, or of the directory of a failed capture */
-  int error;        /* 0 or a negative errno */
+  /* In results: the file, or the directory of a failed capture; and 0 or a
+   * negative errno. */
+  const char *path;
+  int error;
 };
 
 struct writer;
@@ -47,7 +43,7 @@ struct writer;
  * writer_submit() for a document that cannot be queued.
  */
 int writer_new(const struct settings *settings,
-               void (*done)(const struct write_result *result),
+               void (*done)(const struct document *result),
                struct writer **ret);
 
 /*

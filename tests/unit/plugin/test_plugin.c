@@ -624,8 +624,8 @@ FIXTURE_TEST(an_alarm_makes_a_capture_and_that_is_told) {
 /* What is told of a capture with that summary, after its path. */
 static const char *line_of(const struct summary *s) {
   stub_clear();
-  notification_written(&(struct write_result){
-      .kind = DOCUMENT_CAPTURE, .subject = "web", .summary = s, .path = "/p"});
+  notification_written(&(struct document){
+      .kind = DOCUMENT_CAPTURE, .subject = "web", .summary = *s, .path = "/p"});
   return stub.notifications[0].message + strlen("capture /p: ");
 }
 

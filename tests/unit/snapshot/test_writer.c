@@ -49,7 +49,7 @@ static bool lets_signals_in(void) {
          sigismember(&blocked, SIGINT) == 0;
 }
 
-static void done(const struct write_result *w) {
+static void done(const struct document *w) {
   struct told t = {.kind = w->kind,
                    .error = w->error,
                    .thread = pthread_self(),
