@@ -362,13 +362,13 @@ static void weigh_all(struct measurer *m, const struct process_table *t) {
 /* --- 3: choosing --- */
 
 static size_t choose(struct measurer *m, const struct group_table *groups) {
-  struct read_time time = read_budget_begin(&m->budget, m->cycle.now_ns,
-                                            m->cycle.interval_ns, m->needed);
   struct schedule s;
 
   for (size_t i = 0; i < groups->n; i++)
     sampling_allow(groups->groups[i]->track, m->cycle.interval_ns);
-  s = schedule_choose(m->candidates, m->n_candidates, &time, &m->credit_ns);
+  read_budget_begin(&m->budget, m->cycle.now_ns, m->cycle.interval_ns,
+                    m->needed);
+  s = schedule_choose(m->candidates, m->n_candidates, &m->budget);
   for (size_t i = 0; i < s.deferred; i++)
     defer(m, m->candidates[s.chosen + i].process, DEFERRED_BUDGET);
   return s.chosen;

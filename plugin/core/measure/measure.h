@@ -37,7 +37,6 @@ struct measurer {
   struct sampler sampler;
   struct aggregate aggregate;
   struct read_budget budget;
-  int64_t credit_ns; /* of cycles before, see schedule.h */
 
   bool wants_page_tables;            /* else nothing is read for them alone */
   bool is_of_kernel;                 /* not captured: kcmp knows its pids */

@@ -2,9 +2,9 @@
  * Chooses the readings of a cycle when there is no time for all. At least half
  * of the time is for processes that are due, the earliest deadline first, so no
  * process waits for ever. The rest is for readings that remove most error for
- * their time. Processes that are in Other alone come last, in the same way,
- * until their deadline: they get the time that the others leave, less kept_ns,
- * which is saved for the others.
+ * their time. Processes that are in Other alone come last until their deadline:
+ * they get the time that the others leave, less kept_ns, which is saved for the
+ * others.
  */
 #ifndef SMAPS_SCHEDULE_H
 #define SMAPS_SCHEDULE_H
@@ -32,21 +32,18 @@ struct read_budget {
   uint64_t span_ns;   /* what the share makes in it can be saved */
   uint64_t begun_ns;  /* the last cycle, or 0 */
   int64_t saved_ns;   /* below 0: owed */
-  int64_t kept_ns;    /* of saved_ns, not for processes that come last */
+  int64_t credit_ns;  /* that due processes are still owed */
   double needed;      /* a share for all to be read within MaxAge */
   uint64_t scarce_ns; /* since when that is more than there is, or 0 */
-};
 
-/* The time on the CPU that a cycle may spend. */
-struct read_time {
+  /* What this cycle may spend on the CPU. */
   uint64_t earned_ns;     /* its part of the budget, even if it pays a debt */
-  uint64_t spend_ns;      /* for readings of this cycle; one may pass it ... */
-  uint64_t reach_ns;      /* ... up to here, which is all that is saved */
-  uint64_t capacity_ns;   /* the most that is ever saved */
-  uint64_t kept_ns;       /* of reach_ns: not for processes that come last */
+  uint64_t spend_ns;      /* one reading may pass it, up to saved_ns */
+  double due_part;        /* of earned_ns, for processes that are due */
+  int64_t capacity_ns;    /* the most that is ever saved */
+  int64_t kept_ns;        /* of saved_ns, not for processes that come last */
   uint64_t cheap_ns;      /* up to which any error is worth a reading ... */
   double cheap_intervals; /* ... if the last one is so many intervals old */
-  double age_part;        /* of earned_ns, kept for processes that are due */
 };
 
 void read_budget_init(struct read_budget *b, double percent, uint64_t span_ns);
@@ -56,8 +53,8 @@ void read_budget_init(struct read_budget *b, double percent, uint64_t span_ns);
  * interval, which stands for the time before the first cycle. needed: the share
  * of a CPU that it takes to read each process once in its MaxAge.
  */
-struct read_time read_budget_begin(struct read_budget *b, uint64_t now_ns,
-                                   uint64_t interval_ns, double needed);
+void read_budget_begin(struct read_budget *b, uint64_t now_ns,
+                       uint64_t interval_ns, double needed);
 
 /* True if more was spent than was saved; for processes that come last, without
  * the time that is kept for the others. First readings can cost more than was
@@ -104,13 +101,13 @@ struct schedule {
  * Orders the candidates:
  *   1. Refresh "always", which is not charged to the budget.
  *   2. Due processes, the earliest deadline first, until their part of the time
- *      is spent.
+ *      is spent; none that come last.
  *   3. Due processes, and processes of groups with more error than they
  *      tolerate, if they fit: the most error for the time first.
  *   4. While less than cheap_ns is spent: walks whose error is tolerated, the
  *      oldest first, then walks whose error is slight; none longer than a tenth
  *      of cheap_ns.
- * 2 to 4 are for the others first, and then for Other.
+ * 3 and 4 are for the others first, and then for Other.
  *
  * A group gets samples for its error only while it has time for them. A sample
  * may take more than is left; the next cycles pay for that. Samples of due
@@ -120,15 +117,13 @@ struct schedule {
  * due one with the earliest deadline, or the one that removes most error for
  * its time. The budget pays for it later.
  *
- * *credit_ns is the time that due processes are still owed; the caller keeps it
- * (0 before the first cycle). It is below 0 if a due process took more than
- * their part, and above 0 if a reading for an error did. So over time their
- * part is exact, and each is read by its deadline (or later by the time that
- * the budget needs for the longest reading), if age_part is enough for all of
- * them: the sum of cost / MaxAge.
+ * credit_ns is below 0 if a due process took more than their part, and above 0
+ * if a reading for an error did. So over time their part is exact, and each is
+ * read by its deadline (or later by the time that the budget needs for the
+ * longest reading), if due_part is enough for all of them: the sum of cost /
+ * MaxAge.
  */
 struct schedule schedule_choose(struct candidate *c, size_t n,
-                                const struct read_time *time,
-                                int64_t *credit_ns);
+                                struct read_budget *b);
 
 #endif

@@ -40,7 +40,6 @@ struct run {
   struct group groups[2], *group_list[2];
   struct read_budget budget;
   uint64_t now_ns, begin_ns, interval_ns, largest_ns;
-  int64_t credit_ns;
   double needed;
   uint64_t longest_over_ns; /* of any, beyond twice its MaxAge */
   double on_doubt_ns;       /* spent on those of which something was wrong */
@@ -148,11 +147,11 @@ static size_t gather(struct run *r, struct candidate *c) {
 static uint64_t run_cycle(struct run *r) {
   struct candidate c[PROCESSES];
   size_t n = gather(r, c);
-  struct read_time time =
-      read_budget_begin(&r->budget, r->now_ns, r->interval_ns, r->needed);
-  struct schedule s = schedule_choose(c, n, &time, &r->credit_ns);
   uint64_t spent_ns = 0;
+  struct schedule s;
 
+  read_budget_begin(&r->budget, r->now_ns, r->interval_ns, r->needed);
+  s = schedule_choose(c, n, &r->budget);
   for (size_t i = 0; i < s.chosen; i++) {
     struct worker *m = c[i].process;
 

@@ -15,13 +15,12 @@ static uint64_t spend(struct read_budget *b, uint64_t *now_ns,
   uint64_t spent_ns = 0;
 
   for (unsigned i = 0; i < n; i++) {
-    struct read_time t;
-
     *now_ns += interval_ns;
-    t = read_budget_begin(b, *now_ns, interval_ns, 0);
-    assert_true(t.spend_ns <= t.earned_ns && t.spend_ns <= t.reach_ns);
-    read_budget_charge(b, t.spend_ns);
-    spent_ns += t.spend_ns;
+    read_budget_begin(b, *now_ns, interval_ns, 0);
+    assert_true(b->spend_ns <= b->earned_ns &&
+                (b->spend_ns == 0 || (int64_t)b->spend_ns <= b->saved_ns));
+    read_budget_charge(b, b->spend_ns);
+    spent_ns += b->spend_ns;
   }
   return spent_ns;
 }
@@ -50,10 +49,10 @@ TEST(start_is_spread_over_the_first_minute) {
 TEST(a_part_of_the_savings_is_kept) {
   struct read_budget b = make(1), slow = make(1);
 
-  assert_int_equal(read_budget_begin(&b, START_NS, 10 * NS_PER_S, 0).kept_ns,
-                   250 * NS_PER_MS);
-  assert_int_equal(read_budget_begin(&slow, START_NS, 90 * NS_PER_S, 0).kept_ns,
-                   0);
+  read_budget_begin(&b, START_NS, 10 * NS_PER_S, 0);
+  read_budget_begin(&slow, START_NS, 90 * NS_PER_S, 0);
+  assert_int_equal(b.kept_ns, 250 * NS_PER_MS);
+  assert_int_equal(slow.kept_ns, 0);
 }
 
 TEST(share_is_the_same_at_any_interval) {
@@ -93,28 +92,28 @@ TEST(nothing_is_lost_in_a_quiet_minute) {
 TEST(debt_is_paid_before_anything_is_spent) {
   struct read_budget b = make(1);
   uint64_t now_ns = START_NS;
-  struct read_time t;
 
   spend(&b, &now_ns, SPAN_NS, 1);
   read_budget_charge(&b, 45 * NS_PER_MS);
   for (unsigned s = 0; s < 4; s++) {
-    t = read_budget_begin(&b, now_ns += NS_PER_S, NS_PER_S, 0);
-    assert_int_equal(t.spend_ns, 0);
-    assert_int_equal(t.reach_ns, 0);
-    assert_int_equal(t.earned_ns, 10 * NS_PER_MS);
+    read_budget_begin(&b, now_ns += NS_PER_S, NS_PER_S, 0);
+    assert_int_equal(b.spend_ns, 0);
+    assert_true(b.saved_ns <= 0);
+    assert_int_equal(b.earned_ns, 10 * NS_PER_MS);
   }
-  t = read_budget_begin(&b, now_ns += NS_PER_S, NS_PER_S, 0);
-  assert_int_equal(t.spend_ns, 5 * NS_PER_MS);
+  read_budget_begin(&b, now_ns += NS_PER_S, NS_PER_S, 0);
+  assert_int_equal(b.spend_ns, 5 * NS_PER_MS);
 }
 
 TEST(those_that_are_due_have_half_or_what_they_need_and_never_all) {
+  static const double needed[] = {0, 0.002, 0.007, 0.05},
+                      parts[] = {0.5, 0.5, 0.7, 0.75};
   struct read_budget b = make(1);
 
-  assert_true(read_budget_begin(&b, START_NS, 1, 0).age_part == 0.5);
-  assert_true(read_budget_begin(&b, START_NS, 1, 0.002).age_part == 0.5);
-  assert_true(fabs(read_budget_begin(&b, START_NS, 1, 0.007).age_part - 0.7) <
-              1e-9);
-  assert_true(read_budget_begin(&b, START_NS, 1, 0.05).age_part == 0.75);
+  for (size_t i = 0; i < LENGTH(needed); i++) {
+    read_budget_begin(&b, START_NS, 1, needed[i]);
+    assert_true(fabs(b.due_part - parts[i]) < 1e-9);
+  }
 }
 
 /* Not at once, and no longer than it lasts. */
@@ -138,14 +137,14 @@ TEST(budget_that_is_too_small_for_a_minute_is_told) {
 /* A quarter of what comes in; below 10 s for readings that are a minute old. */
 TEST(little_is_spent_whatever_the_error) {
   struct read_budget b = make(1);
-  struct read_time time = read_budget_begin(&b, START_NS, 10 * NS_PER_S, 0);
 
-  assert_int_equal(time.cheap_ns, 25000000);
-  assert_true(time.cheap_intervals == 0);
+  read_budget_begin(&b, START_NS, 10 * NS_PER_S, 0);
+  assert_int_equal(b.cheap_ns, 25000000);
+  assert_true(b.cheap_intervals == 0);
   b = make(1);
-  time = read_budget_begin(&b, START_NS, 5 * NS_PER_S, 0);
-  assert_int_equal(time.cheap_ns, 12500000);
-  assert_true(time.cheap_intervals == 12);
+  read_budget_begin(&b, START_NS, 5 * NS_PER_S, 0);
+  assert_int_equal(b.cheap_ns, 12500000);
+  assert_true(b.cheap_intervals == 12);
 }
 
 /* Half of what can be saved beyond an interval is for the others. */

@@ -60,22 +60,21 @@ static char letter_of(const struct candidate *c) {
   return *(const char *)c->process;
 }
 
-#define ENOUGH_NS (UINT64_C(3600) * 1000 * MS)
+#define ENOUGH_NS (INT64_C(3600) * 1000 * (int64_t)MS)
 
 /* A budget of which nothing is saved. */
-static struct read_time time_of(uint64_t ns) {
-  return (struct read_time){.earned_ns = ns,
-                            .spend_ns = ns,
-                            .reach_ns = ns,
-                            .capacity_ns = ENOUGH_NS,
-                            .age_part = 0.5};
+static struct read_budget budget_of(uint64_t ns) {
+  return (struct read_budget){.earned_ns = ns,
+                              .spend_ns = ns,
+                              .saved_ns = (int64_t)ns,
+                              .capacity_ns = ENOUGH_NS,
+                              .due_part = 0.5};
 }
 
-static void check_time(const char *name, struct candidate *c, size_t n,
-                       const struct read_time *time, const char *chosen,
-                       const char *deferred) {
-  int64_t credit_ns = 0;
-  struct schedule s = schedule_choose(c, n, time, &credit_ns);
+static void check_budget(const char *name, struct candidate *c, size_t n,
+                         struct read_budget *b, const char *chosen,
+                         const char *deferred) {
+  struct schedule s = schedule_choose(c, n, b);
   char got[sizeof(names)] = {0};
 
   assert_in_range(s.chosen + s.deferred, 0, n);
@@ -97,9 +96,9 @@ static void check_time(const char *name, struct candidate *c, size_t n,
 
 static void check(struct candidate *c, size_t n, uint64_t budget_ms,
                   const char *chosen, const char *deferred) {
-  struct read_time time = time_of(budget_ms * MS);
+  struct read_budget b = budget_of(budget_ms * MS);
 
-  check_time("plan", c, n, &time, chosen, deferred);
+  check_budget("plan", c, n, &b, chosen, deferred);
 }
 
 /* --- one plan --------------------------------------------------------------
@@ -113,7 +112,7 @@ struct plan {
   uint64_t budget_ms;
   const char *chosen, *deferred; /* deferred: NULL for none */
   uint64_t tolerated_mib, kept_ms, reach_ms;
-  double age_part;
+  double due_part;
   int64_t sampling_ms, sampling_left_ms; /* time of the group for samples */
 };
 
@@ -127,7 +126,7 @@ static const struct plan plans[] = {
     {"one that does not fit lets a smaller one go ahead", "40:10 30:11 1:1", 20,
      .chosen = "ac", .deferred = "b"},
     {"what is in Other alone is read last",
-     "900:10l 1:10 900:10ld 2:10 100:10l", 30, .chosen = "dbc",
+     "900:10l 1:10 950:10ld 2:10 100:10l", 30, .chosen = "dbc",
      .deferred = "ae"},
     {"what is kept is not for Other", "9:10l 8:10l 1:10 7:10l", 40,
      .chosen = "cab", .deferred = "d", .kept_ms = 10},
@@ -160,7 +159,7 @@ static const struct plan plans[] = {
      .deferred = "cdg"},
     {"those that are due get the part that they need",
      "0:10d1 0:10d2 0:10d3 0:10d4 20:10 10:10", 40, .chosen = "abce",
-     .deferred = "df", .age_part = 0.75},
+     .deferred = "df", .due_part = 0.75},
     {"time that doubt does not take is for those that are due",
      "0:10d1 0:10d2 0:10d3 0:9d4", 40, .chosen = "abdc"},
     /* And then is not passed over for all that fits. */
@@ -217,7 +216,7 @@ static void assert_left(const char *name, const struct candidate *c, size_t n,
 TEST(a_plan_is_made_by_doubt_time_and_deadlines) {
   for (size_t i = 0; i < LENGTH(plans); i++) {
     const struct plan *p = &plans[i];
-    struct read_time time = time_of(p->budget_ms * MS);
+    struct read_budget b = budget_of(p->budget_ms * MS);
     struct candidate c[8];
     size_t n;
 
@@ -225,10 +224,11 @@ TEST(a_plan_is_made_by_doubt_time_and_deadlines) {
     track.tolerated_bytes = p->tolerated_mib * MIB;
     n = make_all(p->candidates, c);
     track.sampling_ns = p->sampling_ms * (int64_t)MS;
-    time.kept_ns = p->kept_ms * MS;
-    time.reach_ns = p->reach_ms ? p->reach_ms * MS : time.reach_ns;
-    time.age_part = p->age_part > 0 ? p->age_part : time.age_part;
-    check_time(p->name, c, n, &time, p->chosen, p->deferred ? p->deferred : "");
+    b.kept_ns = (int64_t)(p->kept_ms * MS);
+    if (p->reach_ms)
+      b.saved_ns = (int64_t)(p->reach_ms * MS);
+    b.due_part = p->due_part > 0 ? p->due_part : b.due_part;
+    check_budget(p->name, c, n, &b, p->chosen, p->deferred ? p->deferred : "");
     assert_int_equal(track.sampling_ns, p->sampling_left_ms * (int64_t)MS);
     assert_left(p->name, c, n, strlen(p->chosen));
   }
@@ -264,35 +264,33 @@ PLAN_TEST(one_in_two_groups_is_held_to_each_of_them) {
 
 /* A database whose reading takes longer than the budget, beside newcomers. */
 PLAN_TEST(a_large_one_leaves_the_others_their_half_where_something_is_saved) {
-  struct read_time time = time_of(50 * MS);
+  struct read_budget b = budget_of(50 * MS);
 
   for (int is_saved = 0; is_saved < 2; is_saved++) {
     struct candidate c[9] = {make_due('a', 1, 60)};
-    int64_t credit_ns = 0;
 
     for (char i = 1; i < 9; i++)
       c[(int)i] = make((char)('a' + i), 20, 3);
-    time.reach_ns = is_saved ? 500 * MS : 50 * MS;
-    assert_int_equal(schedule_choose(c, 9, &time, &credit_ns).chosen,
-                     is_saved ? 9 : 1);
-    assert_int_equal(credit_ns, -35 * (int64_t)MS);
+    b.credit_ns = 0;
+    b.saved_ns = (int64_t)(is_saved ? 500 * MS : 50 * MS);
+    assert_int_equal(schedule_choose(c, 9, &b).chosen, is_saved ? 9 : 1);
+    assert_int_equal(b.credit_ns, -35 * (int64_t)MS);
   }
 }
 
 /* It is forgotten once none is due any more. */
 PLAN_TEST(what_is_owed_is_no_more_than_one_reading) {
-  struct read_time time = time_of(MS);
-  int64_t credit_ns = 0;
+  struct read_budget b = budget_of(MS);
 
   for (int i = 0; i < 10000; i++) {
     struct candidate c[] = {make_due('a', 1, 4000), make_due('b', 1, 4000)};
 
-    schedule_choose(c, 2, &time, &credit_ns);
-    assert_true(credit_ns >= -4000 * (int64_t)MS);
+    schedule_choose(c, 2, &b);
+    assert_true(b.credit_ns >= -4000 * (int64_t)MS);
   }
   for (int i = 0; i < 8000; i++)
-    schedule_choose(NULL, 0, &time, &credit_ns);
-  assert_int_equal(credit_ns, 0);
+    schedule_choose(NULL, 0, &b);
+  assert_int_equal(b.credit_ns, 0);
 }
 
 /* However they are: as much as fits is spent, and never more, but by one. */
@@ -300,9 +298,7 @@ PLAN_TEST(any_plan_keeps_to_the_budget) {
   draw_begin(1871);
   for (int round = 0; round < 5000; round++) {
     size_t n = (size_t)draw(MANY + 1), musts = 0, wanted = 0;
-    struct read_time time = time_of(draw(4) ? draw(100 * MS) : 0);
-    int64_t credit_ns =
-        draw(4) ? 0 : (int64_t)draw(200 * MS) - 100 * (int64_t)MS;
+    struct read_budget b = budget_of(draw(4) ? draw(100 * MS) : 0);
     uint64_t spent = 0, largest = 0;
     struct group_track tracks[3] = {{.tolerated_bytes = 0}};
     struct group groups[3] = {
@@ -311,8 +307,10 @@ PLAN_TEST(any_plan_keeps_to_the_budget) {
     struct candidate c[MANY];
     struct schedule made;
 
-    if (time.spend_ns > 0 && draw(2))
-      time.reach_ns += draw(100 * MS);
+    if (draw(4) == 0)
+      b.credit_ns = (int64_t)draw(200 * MS) - 100 * (int64_t)MS;
+    if (b.spend_ns > 0 && draw(2))
+      b.saved_ns += (int64_t)draw(100 * MS);
     for (size_t i = 0; i < 3; i++)
       tracks[i].tolerated_bytes = draw(2) ? draw(500 * MIB) : 0;
     for (size_t i = 0; i < n; i++) {
@@ -327,7 +325,7 @@ PLAN_TEST(any_plan_keeps_to_the_budget) {
         doubt_add(&c[i].groups[k]->track->error, c[i].error);
       musts += c[i].is_must;
     }
-    made = schedule_choose(c, n, &time, &credit_ns);
+    made = schedule_choose(c, n, &b);
     assert_true(made.chosen >= musts && made.chosen + made.deferred <= n);
     for (size_t i = 0; i < n; i++) {
       bool is_wanted = c[i].is_due || c[i].is_must;
@@ -347,8 +345,8 @@ PLAN_TEST(any_plan_keeps_to_the_budget) {
       }
     }
     assert_int_equal(wanted, made.deferred);
-    assert_true(spent <= time.reach_ns || spent - largest <= time.spend_ns);
-    if (time.spend_ns == 0)
+    assert_true((int64_t)spent <= b.saved_ns || spent - largest <= b.spend_ns);
+    if (b.spend_ns == 0)
       assert_int_equal(made.chosen, musts);
   }
 }
@@ -381,7 +379,7 @@ TEST(time_for_samples_is_owed_and_not_saved) {
 
 /* The tolerated error is no reason to leave time unused that costs little. */
 PLAN_TEST(cheap_walks_are_made_oldest_first_and_other_last) {
-  struct read_time time = time_of(50 * MS);
+  struct read_budget b = budget_of(50 * MS);
 
   track.tolerated_bytes = 1000 * MIB;
   track.sampling_ns = INT64_MAX;
@@ -394,14 +392,14 @@ PLAN_TEST(cheap_walks_are_made_oldest_first_and_other_last) {
     c[4].is_sample = true;
     c[5].is_last = true;
     c[5].intervals = 100;
-    time.cheap_ns = 20 * MS;
-    time.spend_ns = has_time ? 50 * MS : 0;
-    time.kept_ns = has_time == 2 ? 44 * MS : 0;
-    check_time("cheap", c, LENGTH(c), &time,
-               has_time == 0   ? ""
-               : has_time == 1 ? "bdaf"
-                               : "bda",
-               "");
+    b.cheap_ns = 20 * MS;
+    b.spend_ns = has_time ? 50 * MS : 0;
+    b.kept_ns = has_time == 2 ? 44 * (int64_t)MS : 0;
+    check_budget("cheap", c, LENGTH(c), &b,
+                 has_time == 0   ? ""
+                 : has_time == 1 ? "bdaf"
+                                 : "bda",
+                 "");
   }
 }
 
@@ -409,14 +407,14 @@ PLAN_TEST(cheap_walks_are_made_oldest_first_and_other_last) {
  * read for long is read. */
 PLAN_TEST(cheap_walks_wait_for_their_age_in_short_intervals) {
   struct candidate c[] = {make('a', 1, 3), make('b', 1, 3)};
-  struct read_time time = time_of(50 * MS);
+  struct read_budget b = budget_of(50 * MS);
 
   track.tolerated_bytes = 1000 * MIB;
-  time.cheap_ns = 4 * MS;
-  time.cheap_intervals = 60;
+  b.cheap_ns = 4 * MS;
+  b.cheap_intervals = 60;
   c[0].intervals = 59.5;
   c[1].intervals = 60;
-  check_time("short", c, LENGTH(c), &time, "b", "");
+  check_budget("short", c, LENGTH(c), &b, "b", "");
 }
 
 /* It is read where that is cheap, behind those whose error is not slight. */
@@ -424,14 +422,14 @@ PLAN_TEST(slight_error_is_no_reason_for_a_walk_that_is_not_cheap) {
   for (int is_cheap = 0; is_cheap < 2; is_cheap++) {
     struct candidate c[] = {make('a', 20, 2), make('b', 20, 2),
                             make('c', 1, 2)};
-    struct read_time time = time_of(50 * MS);
+    struct read_budget b = budget_of(50 * MS);
 
     track.tolerated_bytes = is_cheap ? 1000 * MIB : 0;
-    time.cheap_ns = is_cheap ? 20 * MS : 0;
+    b.cheap_ns = is_cheap ? 20 * MS : 0;
     c[0].is_slight = c[1].is_slight = true;
     c[0].intervals = 8;
     c[1].intervals = 9;
-    check_time("slight", c, LENGTH(c), &time, is_cheap ? "cba" : "c", "");
+    check_budget("slight", c, LENGTH(c), &b, is_cheap ? "cba" : "c", "");
   }
 }
 
@@ -441,11 +439,11 @@ PLAN_TEST(other_does_not_spend_the_time_for_cheap_walks_of_groups) {
   for (uint64_t spend_ms = 20; spend_ms <= 50; spend_ms += 30) {
     struct candidate c[] = {make_due('a', 1, 19), make('b', 1, 2),
                             make('c', 1, 2)};
-    struct read_time time = time_of(spend_ms * MS);
+    struct read_budget b = budget_of(spend_ms * MS);
 
     track = (struct group_track){.tolerated_bytes = 10 * MIB};
-    time.cheap_ns = 20 * MS;
+    b.cheap_ns = 20 * MS;
     c[0].is_last = c[2].is_last = true;
-    check_time("cheap", c, LENGTH(c), &time, "ba", "");
+    check_budget("cheap", c, LENGTH(c), &b, "ba", "");
   }
 }
