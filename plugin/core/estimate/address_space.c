@@ -6,9 +6,6 @@
 #include "estimate/member.h"
 #include "read/reader.h"
 
-/* More generations of forks than are ever alive at once. */
-#define ANCESTORS_TRIED 64
-
 static void prepare(const struct process_table *t, struct process *p,
                     struct diag *diags) {
   if (p->state != PROCESS_ALIVE)
@@ -38,28 +35,11 @@ static bool is_decided(const struct process *p) {
          p->member->program == process_program(p);
 }
 
-/*
- * Parents can come later than their children once pids have wrapped around:
- * then the nearest ancestor with the same program whose family is known is
- * used, else the topmost. (In a broken tree that can be the process.)
- */
-static struct process *find_decided_relative(const struct process_table *t,
-                                             const struct process *p) {
-  struct process *relative = find_relative(t, p), *above;
-
-  for (int i = 0; relative && !is_decided(relative) && i < ANCESTORS_TRIED;
-       i++) {
-    above = find_relative(t, relative);
-    if (!above || above == p)
-      break;
-    relative = above;
-  }
-  return relative;
-}
-
-/* Both have been prepared. Without memory for a family it stands alone. */
+/* Parents can come later than their children once pids have wrapped around: they
+ * are decided first, in one more call for each time that pids did. All have
+ * been prepared. Without memory for a family it stands alone. */
 static void update_family(const struct process_table *t, struct process *p) {
-  struct process *relative;
+  struct process *parent;
 
   if (is_decided(p))
     return;
@@ -67,12 +47,13 @@ static void update_family(const struct process_table *t, struct process *p) {
   if (!p->is_linked)
     return;
   p->member->track.is_family_decided = true;
-  relative = find_decided_relative(t, p);
-  if (!relative)
+  parent = find_relative(t, p);
+  if (!parent)
     return;
-  if (!is_decided(relative))
-    fork_family_leave(&relative->member->track);
-  if (fork_family_join(&p->member->track, &relative->member->track) < 0)
+  update_family(t, parent);
+  if (p->member->track.family) /* a ring of parents, in a broken tree */
+    return;
+  if (fork_family_join(&p->member->track, &parent->member->track) < 0)
     p->member->track.is_family_decided = false;
 }
 
