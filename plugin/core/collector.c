@@ -136,7 +136,6 @@ void collector_free(struct collector *c) {
   cgroup_watch_done(&c->cgroup_watch);
   matcher_done(&c->matcher);
   pid_watch_done(&c->pid_watch);
-  measurer_done(&c->measurer);
   reader_done(&c->reader);
   procfs_free(c->procfs);
   free(c);
@@ -275,7 +274,7 @@ int collector_cycle(struct collector *c) {
   unseen_mark(&c->matcher, c->procfs, &c->processes, has_hidden(c),
               c->reader.page_size);
   cgroup_watch_run(&c->cgroup_watch, &c->matcher, &c->processes, now_ns);
-  group_growth_note(&c->groups, &c->processes, &meminfo, now_ns);
+  group_growth_note(&c->groups, &meminfo, now_ns);
   update_host(c, &meminfo);
   c->results.context =
       (struct metric_context){.kernel_fields = c->measurer.cycle.kernel_fields,

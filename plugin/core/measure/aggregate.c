@@ -181,8 +181,18 @@ static void add_to_host(struct aggregate *a, const struct process *p,
     host_add_outside(&a->host, &p->statm, a->cycle->page_size);
 }
 
+/* A process without a start time was not identified yet. */
+static void note_start(struct group_track *t, uint64_t start) {
+  if (start == 0)
+    return;
+  if (t->oldest_start == 0 || start < t->oldest_start)
+    t->oldest_start = start;
+  t->newest_start = max(t->newest_start, start);
+}
+
 static void add_to_group(const struct aggregate *a, const struct process *p,
                          const struct estimate *est, struct group *g) {
+  note_start(g->track, p->starttime_ticks);
   add(a, p, est, &g->usage);
   if (doubt_bytes(est->error.pss) > 0)
     doubt_divide(g->pss_causes, est->error.pss, est->error.pss_parts);
@@ -320,33 +330,6 @@ void aggregate_one(const struct aggregate *a, const struct process *p,
 
 /* --- growth --- */
 
-static void begin_growth(struct group *g) {
-  struct group_track *t = g->track;
-
-  if (!g->growth)
-    growth_init(&t->growth, g->report->growth_window_ns);
-  g->growth = &t->growth;
-  t->oldest_start = t->newest_start = 0;
-}
-
-static void note_start(struct group_track *t, uint64_t start) {
-  if (t->oldest_start == 0 || start < t->oldest_start)
-    t->oldest_start = start;
-  if (start > t->newest_start)
-    t->newest_start = start;
-}
-
-/* A process without a start time was not identified yet. One that cannot be
- * identified in this cycle stays a member. */
-static void note_starts(const struct process *p) {
-  bool is_member = p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN;
-
-  if (!is_member || p->starttime_ticks == 0)
-    return;
-  for (size_t i = 0; i < p->n_groups; i++)
-    note_start(p->groups[i]->track, p->starttime_ticks);
-}
-
 static bool is_known(const struct usage *u) {
   return !u->is_unseen && usage_is_known(u) &&
          rollup_has(&u->rollup, ROLLUP_PSS);
@@ -367,6 +350,9 @@ static double room_in_cgroup(const struct cgroup_memory *m) {
 static void note_growth(struct group *g, double room_bytes, uint64_t now_ns) {
   const struct usage *u = &g->usage;
 
+  if (!g->growth)
+    growth_init(&g->track->growth, g->report->growth_window_ns);
+  g->growth = &g->track->growth;
   growth_note(&g->track->growth,
               &(struct growth_sample){
                   .time_ns = now_ns,
@@ -380,17 +366,12 @@ static void note_growth(struct group *g, double room_bytes, uint64_t now_ns) {
 }
 
 void group_growth_note(const struct group_table *groups,
-                       const struct process_table *processes,
                        const struct meminfo_sample *meminfo, uint64_t now_ns) {
   /* 0 also if the control group has no room left. */
   double room_bytes = meminfo->known & MEMINFO_AVAILABLE
                           ? (double)meminfo->mem_available_bytes
                           : (double)NAN;
 
-  for (size_t i = 0; i < groups->n; i++)
-    begin_growth(groups->groups[i]);
-  for (size_t i = 0; i < processes->n; i++)
-    note_starts(processes->processes[i]);
   for (size_t i = 0; i < groups->n; i++)
     note_growth(groups->groups[i], room_bytes, now_ns);
 }

@@ -40,7 +40,6 @@ void aggregate_one(const struct aggregate *a, const struct process *p,
  * the rest of its control group's limit, if that is less.
  */
 void group_growth_note(const struct group_table *groups,
-                       const struct process_table *processes,
                        const struct meminfo_sample *meminfo, uint64_t now_ns);
 
 #endif

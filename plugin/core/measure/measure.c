@@ -64,8 +64,6 @@ void measurer_watch_kernel(struct measurer *m) {
                    cpus > 0 ? (unsigned)cpus : 1);
 }
 
-void measurer_done(struct measurer *m) { free(m->candidates); }
-
 /* --- processes and their groups --- */
 
 static bool is_denied(const struct measurer *m, const struct process *p) {
@@ -73,20 +71,6 @@ static bool is_denied(const struct measurer *m, const struct process *p) {
 }
 
 /* --- beginning --- */
-
-static int make_room(struct measurer *m, size_t n) {
-  struct candidate *candidates;
-
-  if (m->cap_candidates >= n)
-    return 0;
-  n += n / 8;
-  candidates = reallocarray(m->candidates, n, sizeof(*candidates));
-  if (!candidates)
-    return -ENOMEM;
-  m->candidates = candidates;
-  m->cap_candidates = n;
-  return 0;
-}
 
 static int begin_group(struct group *g) {
   if (!g->track) {
@@ -98,6 +82,7 @@ static int begin_group(struct group *g) {
   g->track->error = (struct doubt_sum){.common = 0};
   g->track->giants_before = g->track->giants;
   g->track->giants = 0;
+  g->track->oldest_start = g->track->newest_start = 0;
   return 0;
 }
 
@@ -121,12 +106,12 @@ static void watch_ksm(struct measurer *m) {
 static int begin(struct measurer *m, const struct process_table *t,
                  const struct group_table *groups,
                  const struct meminfo_sample *meminfo, uint64_t now_ns) {
-  int r = make_room(m, t->n);
-
-  for (size_t i = 0; i < groups->n && r == 0; i++)
-    r = begin_group(groups->groups[i]);
-  if (r < 0)
-    return r;
+  for (size_t i = 0; i < groups->n; i++)
+    if (begin_group(groups->groups[i]) < 0)
+      return -ENOMEM;
+  m->candidates = calloc(t->n + 1, sizeof(*m->candidates));
+  if (!m->candidates)
+    return -ENOMEM;
   /* Swap may be in use if meminfo cannot be read. */
   m->cycle.before_ns = m->cycle.now_ns;
   m->cycle.now_ns = now_ns;
@@ -621,6 +606,7 @@ int measurer_run(struct measurer *m, const struct process_table *t,
   weigh_all(m, t);
   read_chosen(m, choose(m, groups));
   count_overdue(m);
+  free(m->candidates);
   if (m->wants_page_tables)
     read_page_tables(m, t);
   aggregate_all(&m->aggregate, t, groups);

@@ -118,20 +118,19 @@ TEST(the_limit_of_a_control_group_counts_where_it_leaves_less) {
   struct group g = {.report = &report, .track = &track};
   struct group *all[] = {&g};
   const struct group_table groups = {.groups = all, .n = 1};
-  const struct process_table processes = {.n = 0};
 
   g.usage.processes = 1;
   for (size_t i = 0; i < LENGTH(cases); i++) {
     g.cgroup = &cases[i].memory;
-    group_growth_note(&groups, &processes, &meminfo, (i + 1) * NS);
+    group_growth_note(&groups, &meminfo, (i + 1) * NS);
     if (g.growth->room_bytes != (double)cases[i].room)
       fail_msg("case %zu: %f", i, g.growth->room_bytes);
   }
-  group_growth_note(&groups, &processes, &full, 98 * NS);
+  group_growth_note(&groups, &full, 98 * NS);
   assert_true(g.growth->room_bytes == 0);
   g.cgroup = NULL;
-  group_growth_note(&groups, &processes, &meminfo, 99 * NS);
+  group_growth_note(&groups, &meminfo, 99 * NS);
   assert_true(g.growth->room_bytes == 1000.0 * MIB);
-  group_growth_note(&groups, &processes, &(struct meminfo_sample){0}, 100 * NS);
+  group_growth_note(&groups, &(struct meminfo_sample){0}, 100 * NS);
   assert_true(isnan(g.growth->room_bytes));
 }
