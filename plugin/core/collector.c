@@ -215,19 +215,12 @@ static void update_host(struct collector *c, const struct meminfo_sample *m) {
 }
 
 static void count_all(struct collector *c, uint64_t start_ns) {
-  const struct measure_counts *m = &c->measurer.counts;
-  struct collector_counts counts = {
-      .rollup_ns = m->rollup_ns,
-      .longest_read_ns = m->longest_read_ns,
-      .rollup_reads = m->rollup_reads,
-      .sampled = m->samples,
-      .deferred = m->deferred,
-      .overdue = m->overdue,
-      .read_budget_wanted = read_budget_wanted_percent(&c->measurer.budget),
-      .vanished = c->measurer.counts.vanished + c->identify.vanished,
-      .denied = m->denied + c->results.diags[DIAG_PROCESS_DENIED].count};
+  struct collector_counts counts = c->measurer.counts;
   size_t cursor = 0;
 
+  counts.read_budget_wanted = read_budget_wanted_percent(&c->measurer.budget);
+  counts.vanished += c->identify.vanished;
+  counts.denied += c->results.diags[DIAG_PROCESS_DENIED].count;
   for (size_t i = 0; i < c->processes.n; i++) {
     const struct process *p = c->processes.processes[i];
     bool is_alive = p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN;

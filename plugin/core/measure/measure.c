@@ -123,7 +123,7 @@ static int begin(struct measurer *m, const struct process_table *t,
       m->read_ksm ? (double)(meminfo->anon_pages_bytes + meminfo->mapped_bytes)
                   : 0;
   m->n_candidates = 0;
-  m->counts = (struct measure_counts){.rollup_reads = 0};
+  m->counts = (struct collector_counts){.rollup_reads = 0};
   m->needed = 0;
   return 0;
 }
@@ -467,7 +467,7 @@ static void take_result(struct measurer *m, struct process *p,
 
   p->member->wanted_ns = 0;
   if (r == 0 && is_sample) {
-    m->counts.samples++;
+    m->counts.sampled++;
     sampling_take(&m->sampler, p, job);
   } else if (r == 0) {
     correct(m, p, job);
@@ -490,20 +490,6 @@ static void charge(struct measurer *m, const struct process *p,
     read_budget_charge(&m->budget, cost_ns);
 }
 
-static void finish_rollup(struct measurer *m, struct process *p,
-                          const struct read_job *job) {
-  if (job->result == READ_TOO_LONG) {
-    charge(m, p, job->count_ns);
-    refuse(m, p);
-    return;
-  }
-  m->counts.rollup_ns += job->took_ns;
-  if (job->took_ns > m->counts.longest_read_ns)
-    m->counts.longest_read_ns = job->took_ns;
-  charge(m, p, job->work_ns + job->count_ns);
-  take_result(m, p, job);
-}
-
 static void finish_job(void *ctx, struct read_job *job) {
   struct measurer *m = ctx;
   struct process *p = job->process;
@@ -513,12 +499,17 @@ static void finish_job(void *ctx, struct read_job *job) {
       defer(m, p, DEFERRED_BUDGET);
     return;
   }
-  if (job->kind != READ_SAMPLE) {
-    finish_rollup(m, p, job);
+  charge(m, p, job->work_ns + job->count_ns);
+  if (job->result == READ_TOO_LONG) {
+    refuse(m, p);
     return;
   }
-  m->counts.rollup_ns += job->work_ns;
-  charge(m, p, job->work_ns);
+  if (job->kind == READ_SAMPLE) {
+    m->counts.rollup_ns += job->work_ns;
+  } else {
+    m->counts.rollup_ns += job->took_ns;
+    m->counts.longest_read_ns = max(m->counts.longest_read_ns, job->took_ns);
+  }
   take_result(m, p, job);
 }
 

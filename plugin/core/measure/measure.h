@@ -11,19 +11,8 @@
 #include "sample/sampling.h"
 #include "schedule/price.h"
 #include "schedule/schedule.h"
+#include <smaps/counts.h>
 #include <smaps/kernel.h>
-
-/* Of one cycle. */
-struct measure_counts {
-  uint64_t rollup_reads;
-  uint64_t samples; /* processes whose pages were sampled instead */
-  uint64_t rollup_ns;
-  uint64_t longest_read_ns;
-  uint64_t denied;   /* processes whose rollup the kernel refuses */
-  uint64_t deferred; /* not read, although wanted: no time, no free reader */
-  uint64_t overdue;  /* of these, those whose deadline has passed */
-  uint64_t vanished; /* processes that have ended since it began */
-};
 
 /* It must not be moved. */
 struct measurer {
@@ -47,7 +36,7 @@ struct measurer {
   struct candidate *candidates;
   size_t n_candidates;
   double needed; /* the share of a CPU to read each once in its MaxAge */
-  struct measure_counts counts;
+  struct collector_counts counts; /* what is counted while measuring */
 };
 
 void measurer_init(struct measurer *m, struct procfs *procfs,
