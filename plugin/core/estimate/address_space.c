@@ -35,9 +35,9 @@ static bool is_decided(const struct process *p) {
          p->member->program == process_program(p);
 }
 
-/* Parents can come later than their children once pids have wrapped around: they
- * are decided first, in one more call for each time that pids did. All have
- * been prepared. Without memory for a family it stands alone. */
+/* Parents can come later than their children once pids have wrapped around:
+ * they are decided first, in one more call for each time that pids did. All
+ * have been prepared. Without memory for a family it stands alone. */
 static void update_family(const struct process_table *t, struct process *p) {
   struct process *parent;
 

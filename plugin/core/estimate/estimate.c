@@ -39,24 +39,31 @@ static void cap(struct rollup *u, enum rollup_field f, uint64_t most) {
 
 /* --- causes, in the order in which they are applied --- */
 
+static const struct baseline *baseline_of(const struct change *c) {
+  return &c->track->baseline;
+}
+
 /* VmSwap, which shows how much went, is without shmem. (A meminfo that never
  * showed used swap is of a container.) */
 static void empty_swap(const struct change *c, struct rollup *u) {
-  if (c->is_swap_emptied)
+  if (c->track->was_swap_used && !c->cycle->is_swap_used &&
+      c->track->now.vm_swap_kb == 0)
     u->bytes[ROLLUP_SWAP] = u->bytes[ROLLUP_SWAP_PSS] = 0;
 }
 
 /* Each pays so many times as much. A count of 0 is unknown. */
-static double relatives_factor(const struct baseline *b,
-                               const struct change *c) {
-  return b->relatives == 0 || c->relatives == 0 || !RULE(relatives_factor)
+static double relatives_factor(const struct change *c) {
+  uint32_t before = baseline_of(c)->relatives;
+
+  return before == 0 || !RULE(relatives_factor)
              ? 1
-             : (double)b->relatives / (double)c->relatives;
+             : (double)before / fork_family_size(c->track);
 }
 
 /* The last of a fork family shares with nobody. */
-static bool is_last(const struct baseline *b, const struct change *c) {
-  return RULE(last_owns) && b->relatives > 1 && c->relatives == 1;
+static bool is_last(const struct change *c) {
+  return RULE(last_owns) && baseline_of(c)->relatives > 1 &&
+         fork_family_size(c->track) == 1;
 }
 
 static void own_all(const struct baseline *b, struct rollup *u) {
@@ -68,10 +75,11 @@ static void own_all(const struct baseline *b, struct rollup *u) {
 
 /* With more relatives a shared page costs each of them less, and so it does
  * with more processes that map it. Private memory stays as it is. */
-static void scale_shared_part(const struct baseline *b, const struct change *c,
-                              struct rollup *u) {
+static void scale_shared_part(const struct change *c, struct rollup *u) {
+  const struct baseline *b = baseline_of(c);
   struct private_bytes own = baseline_private(b);
-  double factor = relatives_factor(b, c);
+  double factor = relatives_factor(c), cost = c->track->since.cost;
+  bool is_of_shmem = rollup_is_of_shmem(&b->rollup);
   uint64_t own_swap =
       amount_from((double)b->at.vm_swap_kb * baseline_private_swap_part(b)) *
       1024;
@@ -85,13 +93,11 @@ static void scale_shared_part(const struct baseline *b, const struct change *c,
   scale_above(u, ROLLUP_PSS_ANON, own.anon, factor);
   /* Not all of them had shared every page. */
   cap(u, ROLLUP_PSS_ANON, u->bytes[ROLLUP_ANONYMOUS]);
-  scale_above(u, ROLLUP_PSS_FILE, own.file,
-              c->is_of_shmem ? factor : c->shared_cost);
-  scale_above(u, ROLLUP_PSS_SHMEM, own.shmem,
-              c->is_of_shmem ? c->shared_cost : factor);
+  scale_above(u, ROLLUP_PSS_FILE, own.file, is_of_shmem ? factor : cost);
+  scale_above(u, ROLLUP_PSS_SHMEM, own.shmem, is_of_shmem ? cost : factor);
   u->bytes[ROLLUP_PSS] = u->bytes[ROLLUP_PSS_ANON] + u->bytes[ROLLUP_PSS_FILE] +
                          u->bytes[ROLLUP_PSS_SHMEM];
-  if (is_last(b, c))
+  if (is_last(c))
     own_all(b, u);
 }
 
@@ -136,9 +142,12 @@ static void move_returned(const struct baseline *b, struct rollup *u,
   move_resident(u, (int64_t)bytes);
 }
 
-static void move_shared(const struct baseline *b, const struct change *c,
-                        struct rollup *u) {
-  double cost = baseline_shared_cost(b, c->page_size) * c->shared_cost;
+static double shared_cost(const struct change *c) {
+  return baseline_shared_cost(baseline_of(c), c->cycle->page_size);
+}
+
+static void move_shared(const struct change *c, struct rollup *u) {
+  double cost = shared_cost(c) * c->track->since.cost;
   int64_t pss_by = amount_change_from((double)c->shared * cost);
   bool is_shmem = rollup_is_of_shmem(u);
 
@@ -162,8 +171,9 @@ static void move_broken(const struct baseline *b, struct rollup *u,
 /* A page of two that one has copied is the other's alone. */
 static void move_broken_by_relatives(const struct change *c, struct rollup *u) {
   uint64_t pss = c->broken_by_relatives;
-  uint64_t own =
-      c->relatives == 2 ? min(2 * pss, u->bytes[ROLLUP_SHARED_DIRTY]) : 0;
+  uint64_t own = fork_family_size(c->track) == 2
+                     ? min(2 * pss, u->bytes[ROLLUP_SHARED_DIRTY])
+                     : 0;
 
   move(u, ROLLUP_PSS, (int64_t)pss);
   move(u, ROLLUP_PSS_ANON, (int64_t)pss);
@@ -173,8 +183,8 @@ static void move_broken_by_relatives(const struct change *c, struct rollup *u) {
 
 /* Memory that goes out is shared as the anonymous memory was; what comes back,
  * as the swap was. */
-static void move_swap(const struct baseline *b, const struct change *c,
-                      struct rollup *u) {
+static void move_swap(const struct change *c, struct rollup *u) {
+  const struct baseline *b = baseline_of(c);
   double cost = baseline_anonymous_cost(b), swapped = b->at.vm_swap_kb * 1024.0;
 
   move(u, ROLLUP_SWAP, c->swap);
@@ -231,97 +241,102 @@ void estimate_settle(struct rollup *u) {
 
 /* --- all together --- */
 
-static bool has_set_changed(const struct baseline *b, const struct change *c) {
-  return b->relatives != c->relatives || c->shared_cost < 1 ||
-         c->shared_cost > 1;
+static bool has_set_changed(const struct change *c) {
+  double cost = c->track->since.cost;
+
+  return baseline_of(c)->relatives != fork_family_size(c->track) || cost < 1 ||
+         cost > 1;
 }
 
-static bool is_unchanged(const struct baseline *b, const struct change *c) {
-  return c->anon == 0 && c->shared == 0 && c->swap == 0 && c->broken == 0 &&
-         c->broken_by_relatives == 0 && !has_set_changed(b, c);
+static bool is_unchanged(const struct change *c) {
+  return c->anon == 0 && c->shared == 0 && c->swap == 0 &&
+         c->track->broken_bytes == 0 && c->broken_by_relatives == 0 &&
+         !has_set_changed(c);
 }
 
-void estimate_rollup(const struct baseline *b, const struct change *c,
-                     struct rollup *ret) {
+void estimate_rollup(const struct change *c, struct rollup *ret) {
+  const struct baseline *b = baseline_of(c);
+
   *ret = b->rollup;
   empty_swap(c, ret);
-  if (is_unchanged(b, c))
+  if (is_unchanged(c))
     return;
-  if (has_set_changed(b, c))
-    scale_shared_part(b, c, ret);
+  if (has_set_changed(c))
+    scale_shared_part(c, ret);
   if (c->anon != (int64_t)c->returned)
     move_anonymous(b, ret, c->anon - (int64_t)c->returned);
   move_returned(b, ret, c->returned);
-  move_shared(b, c, ret);
-  if (!is_last(b, c)) {
-    move_broken(b, ret, c->broken);
+  move_shared(c, ret);
+  if (!is_last(c)) {
+    move_broken(b, ret, c->track->broken_bytes);
     move_broken_by_relatives(c, ret);
   }
-  move_swap(b, c, ret);
+  move_swap(c, ret);
   estimate_settle(ret);
 }
 
 /* --- what can be wrong: files and shmem --- */
 
 /* Pages that came or went cost anything from nothing to all. */
-static double own_bound(const struct baseline *b, const struct change *c) {
-  double cost = baseline_shared_cost(b, c->page_size);
+static double own_bound(const struct change *c) {
+  double cost = shared_cost(c);
 
   return fabs((double)c->shared) * fmax(cost, 1 - cost);
 }
 
 /* Another process that maps a private page takes half of what it costs. */
-static double no_longer_private(const struct baseline *b,
-                                const struct change *c) {
-  double most = (double)baseline_private_file_bytes(b);
-  double moved = c->moved_pages * (double)c->page_size;
+static double no_longer_private(const struct change *c) {
+  double moved = c->track->since.moved_pages * (double)c->cycle->page_size;
 
-  return (moved < most ? moved : most) / 2;
+  return fmin(moved, (double)baseline_private_file_bytes(baseline_of(c))) / 2;
 }
 
 /* And so can, by what other processes did, those that stayed. */
-static double others_bound(const struct baseline *b, const struct change *c) {
+static double others_bound(const struct change *c) {
+  const struct rollup *r = &baseline_of(c)->rollup;
   uint64_t pss =
-      b->rollup.bytes[c->is_of_shmem ? ROLLUP_PSS_SHMEM : ROLLUP_PSS_FILE];
+      r->bytes[rollup_is_of_shmem(r) ? ROLLUP_PSS_SHMEM : ROLLUP_PSS_FILE];
 
-  if (!rollup_has(&b->rollup, ROLLUP_PSS_FILE)) /* before 5.3 */
-    pss = minus(b->rollup.bytes[ROLLUP_PSS], rollup_uss(&b->rollup));
-  return (double)pss * c->shared_moved + no_longer_private(b, c);
+  if (!rollup_has(r, ROLLUP_PSS_FILE)) /* before 5.3 */
+    pss = minus(r->bytes[ROLLUP_PSS], rollup_uss(r));
+  return (double)pss * c->track->since.moved + no_longer_private(c);
 }
 
 /* --- anonymous memory --- */
 
 /* Memory that came since the baseline can have come before the fork. */
-static double anonymous_most(const struct baseline *b, const struct change *c) {
-  return (double)b->rollup.bytes[ROLLUP_ANONYMOUS] + fmax((double)c->anon, 0);
+static double anonymous_most(const struct change *c) {
+  return (double)baseline_of(c)->rollup.bytes[ROLLUP_ANONYMOUS] +
+         fmax((double)c->anon, 0);
 }
 
 /* Relatives share pages of the kind, too, whose cost the set does not know. */
-static double relatives_bound(const struct baseline *b,
-                              const struct change *c) {
+static double relatives_bound(const struct change *c) {
+  const struct rollup *r = &baseline_of(c)->rollup;
   uint64_t pages =
-      b->rollup.bytes[c->is_of_shmem ? ROLLUP_PSS_FILE : ROLLUP_PSS_SHMEM];
+      r->bytes[rollup_is_of_shmem(r) ? ROLLUP_PSS_FILE : ROLLUP_PSS_SHMEM];
 
-  return c->relatives_moved * (anonymous_most(b, c) + (double)pages);
+  return track_relatives_moved(c->track) * (anonymous_most(c) + (double)pages);
 }
 
 /* The estimate takes it to cost half way between its least and its most; but
  * SwapPss does not tell what relatives have in memory. */
-static double returned_error(const struct baseline *b, const struct change *c) {
-  double part = c->relatives > 1 ? 1 - 1 / (double)c->relatives
-                                 : (1 - baseline_swap_cost(b)) / 2;
+static double returned_error(const struct change *c) {
+  double n = fork_family_size(c->track);
+  double part =
+      n > 1 ? 1 - 1 / n : (1 - baseline_swap_cost(baseline_of(c))) / 2;
 
   return (double)c->returned * part;
 }
 
 /* Memory that relatives got back from swap is theirs alone, or is shared with
  * this process: then it pays only its part of that. */
-static double returned_to_relatives(const struct baseline *b,
-                                    const struct change *c) {
-  double most = anonymous_most(b, c);
+static double returned_to_relatives(const struct change *c) {
+  const struct track *t = c->track;
+  uint64_t returned = t->family ? t->family->got_back - t->got_back : 0;
 
-  return fmin((double)c->returned_to_relatives, most) *
-         (1 - 1 / (double)c->relatives);
+  return fmin((double)returned, anonymous_most(c)) *
+         (1 - 1 / (double)fork_family_size(t));
 }
 
 /* Anonymous memory that went was shared as likely as any other of it. */
@@ -339,10 +354,12 @@ static double swapped_out(const struct change *c) {
 
 /* Pages that were not merged cannot be taken apart; before 6.7 the kernel does
  * not say which were. Pages that came since the baseline can be merged, too. */
-static double ksm_error(const struct baseline *b, const struct change *c) {
-  if (c->is_ksm_merged)
-    return anonymous_most(b, c);
-  if (!c->is_ksm_split)
+static double ksm_error(const struct change *c) {
+  const struct baseline *b = baseline_of(c);
+
+  if (b->at_ns < c->cycle->ksm_merged_ns)
+    return anonymous_most(c);
+  if (b->at_ns >= c->cycle->ksm_changed_ns)
     return 0;
   return (double)
       b->rollup.bytes[rollup_has(&b->rollup, ROLLUP_KSM) ? ROLLUP_KSM
@@ -358,16 +375,19 @@ static double unseen_bytes(const struct baseline *b) {
                   baseline_private_file_bytes(b));
 }
 
-void exposure_of(const struct baseline *b, const struct change *c,
-                 struct exposure *ret) {
+void exposure_of(const struct change *c, struct exposure *ret) {
+  const struct baseline *b = baseline_of(c);
+  double seconds = (double)(c->cycle->now_ns - b->at_ns) / 1e9;
+
   *ret = (struct exposure){
-      .bytes = {
-          [CAUSE_FILES] = own_bound(b, c) + others_bound(b, c),
-          [CAUSE_RELATIVES] = relatives_bound(b, c),
-          [CAUSE_COPIES] = (double)c->broken + (double)c->broken_by_relatives +
-                           gone_error(b, (double)-c->anon - swapped_out(c)),
-          [CAUSE_SWAP] = returned_error(b, c) + returned_to_relatives(b, c) +
-                         gone_error(b, swapped_out(c)),
-          [CAUSE_TIME] = unseen_bytes(b) * sqrt(c->seconds),
-          [CAUSE_KSM] = ksm_error(b, c)}};
+      .bytes = {[CAUSE_FILES] = own_bound(c) + others_bound(c),
+                [CAUSE_RELATIVES] = relatives_bound(c),
+                [CAUSE_COPIES] =
+                    (double)c->track->broken_bytes +
+                    (double)c->broken_by_relatives +
+                    gone_error(b, (double)-c->anon - swapped_out(c)),
+                [CAUSE_SWAP] = returned_error(c) + returned_to_relatives(c) +
+                               gone_error(b, swapped_out(c)),
+                [CAUSE_TIME] = unseen_bytes(b) * sqrt(seconds),
+                [CAUSE_KSM] = ksm_error(c)}};
 }

@@ -58,37 +58,6 @@ bool estimator_wants_swap(const struct cycle *cycle, const struct track *t,
 
 /* --- observing --- */
 
-/* Pages of files and shmem, but for those that no other process mapped at the
- * baseline. */
-static uint64_t shared_pages(const struct cycle *cycle, const struct track *t) {
-  uint64_t own =
-      track_has_baseline(t)
-          ? baseline_private_file_bytes(&t->baseline) / cycle->page_size
-          : 0;
-
-  return t->now.shared_pages > own ? t->now.shared_pages - own : 0;
-}
-
-static void count_in_group(const struct cycle *cycle, struct track *t,
-                           uint32_t pages) {
-  if (!t->is_child)
-    sharing_count(t->group_set, cycle->now_ns, pages, t->group_pages);
-  else if (fork_family_take_place(t))
-    sharing_admit(t->group_set, cycle->now_ns, pages, t->family_pages);
-  t->group_pages = t->is_child ? 0 : pages;
-}
-
-/* A family is in the set of its group by the one that founded it, or took the
- * place of that: what happens among its members does not matter to others. */
-static void count(const struct cycle *cycle, struct track *t) {
-  uint32_t pages = (uint32_t)shared_pages(cycle, t);
-
-  count_in_group(cycle, t, pages);
-  if (t->family)
-    sharing_count(&t->family->sharing, cycle->now_ns, pages, t->family_pages);
-  t->family_pages = t->family ? pages : 0;
-}
-
 /*
  * Memory shared by copy on write that was broken out of it: faults that brought
  * no memory, as many of them as readings have shown.
@@ -96,13 +65,13 @@ static void count(const struct cycle *cycle, struct track *t) {
 static uint64_t broken_bytes(const struct track *t, const struct change *c) {
   /* Half of the kernel's counter, which goes round after 16 TiB of them. */
   int32_t faults = (int32_t)(t->now.minor_faults - t->baseline.at.minor_faults);
-  int64_t without = faults * (int64_t)c->page_size -
+  int64_t without = faults * (int64_t)c->cycle->page_size -
                     (c->anon > 0 ? c->anon : 0) -
                     (c->shared > 0 ? c->shared : 0);
 
   if (without <= 0 || !t->baseline.at.has_faults || !RULE(copies))
     return 0;
-  return amount_from((double)without * (double)t->breaks);
+  return amount_from((double)without * t->breaks);
 }
 
 /* Memory shared by copy on write that was unmapped: it is gone, and not to
@@ -128,31 +97,30 @@ static void tell_relatives(struct track *t, uint64_t left) {
     t->family->cow_broken += share;
     t->cow_broken += share; /* which it does not pay itself */
   }
-  t->told_bytes = (float)left;
+  t->told_bytes = left;
 }
 
 /* Relatives may share what it got back from swap since its baseline. */
 static void tell_returned(struct track *t, uint64_t returned) {
-  uint64_t told = (uint64_t)t->told_returned;
+  uint64_t more = minus(returned, t->told_returned);
 
-  if (!t->family || returned <= told || !RULE(told_returned))
+  if (!t->family || more == 0 || !RULE(told_returned))
     return;
-  t->family->got_back += returned - told;
-  t->got_back += returned - told;
-  t->told_returned = (float)returned;
+  t->family->got_back += more;
+  t->got_back += more;
+  t->told_returned = returned;
 }
 
 static void follow_cow(const struct cycle *cycle, struct track *t) {
-  uint64_t most = baseline_cow_shared(&t->baseline), broken;
+  uint64_t most = baseline_cow_shared(&t->baseline);
   struct change c;
 
   if (most == 0)
     return;
   c = track_change(cycle, t);
-  t->breaks = t->family ? (float)t->family->cow_breaks : 1;
-  broken = min(broken_bytes(t, &c), most);
-  t->broken_bytes = (float)broken;
-  tell_relatives(t, min(broken + unmapped_bytes(t, &c), most));
+  t->breaks = t->family ? t->family->cow_breaks : 1;
+  t->broken_bytes = min(broken_bytes(t, &c), most);
+  tell_relatives(t, min(t->broken_bytes + unmapped_bytes(t, &c), most));
 }
 
 static void take(struct track *t, const struct observation *o) {
@@ -178,7 +146,7 @@ void estimator_observe(const struct cycle *cycle, struct track *t,
   t->group_set = set;
   if (o)
     take(t, o);
-  count(cycle, t);
+  track_count(cycle, t);
   if (!o || !track_has_baseline(t))
     return;
   tell_returned(t, track_change(cycle, t).returned);
@@ -194,10 +162,11 @@ static struct exposure exposure_now(const struct cycle *cycle,
   struct change c = track_change(cycle, t);
   struct exposure x;
 
-  exposure_of(&t->baseline, &c, &x);
-  x.bytes[t->is_heir ? CAUSE_FORK : CAUSE_LENT] = (double)t->derived_bytes;
-  x.bytes[CAUSE_READING] = (double)t->unsure_bytes;
-  if (track_wants_faults(t) && !t->now.has_faults && c.seconds > 0)
+  exposure_of(&c, &x);
+  x.bytes[t->is_heir ? CAUSE_FORK : CAUSE_LENT] = t->derived_bytes;
+  x.bytes[CAUSE_READING] = t->unsure_bytes;
+  if (track_wants_faults(t) && !t->now.has_faults &&
+      t->baseline.at_ns < cycle->now_ns)
     x.bytes[CAUSE_COPIES] += (double)rollup_cow_bytes(&t->baseline.rollup);
   return x;
 }
@@ -219,7 +188,7 @@ struct doubt estimator_expect(const struct cycle *cycle, struct track *t) {
   if (!track_has_baseline(t))
     return (struct doubt){.common = (double)most};
   sharing_advance(track_set(t), &t->since);
-  t->relatives_moved = (float)track_change(cycle, t).relatives_moved;
+  t->relatives_moved = track_relatives_moved(t);
   x = exposure_now(cycle, t);
   audit_errors(track_audit(t), &x, AUDIT_CHOSEN, &errors);
   if (t->is_sampled)
@@ -245,10 +214,10 @@ uint64_t estimator_imprecision(const struct cycle *cycle,
 static void learn_faults(const struct track *t, double uss_off) {
   double *breaks = t->family ? &t->family->cow_breaks : NULL, broken, faulted;
 
-  if (!RULE(learnt_breaks) || !breaks || (double)t->derived_bytes > 0)
+  if (!RULE(learnt_breaks) || !breaks || t->derived_bytes > 0)
     return;
   broken = (double)t->broken_bytes;
-  faulted = broken > 0 ? broken / (double)t->breaks : 0;
+  faulted = broken > 0 ? broken / t->breaks : 0;
   if (faulted < (double)LEARN_LEAST_BYTES)
     return;
   *breaks +=
@@ -269,7 +238,7 @@ static struct rollup learn(const struct cycle *cycle, const struct track *t,
   struct audit_lesson l = {.pss_noise = 0};
   struct rollup expected;
 
-  estimate_rollup(&t->baseline, &c, &expected);
+  estimate_rollup(&c, &expected);
   l.pss_off = off_by(found->bytes[ROLLUP_PSS], expected.bytes[ROLLUP_PSS]);
   l.uss_off = off_by(rollup_uss(found), rollup_uss(&expected));
   if (sample) {
@@ -318,25 +287,11 @@ static void restart(const struct cycle *cycle, struct track *t,
   t->was_swap_used = cycle->is_swap_used;
   t->cow_broken = t->family ? t->family->cow_broken : 0;
   t->got_back = t->family ? t->family->got_back : 0;
-  t->told_returned = 0;
+  t->broken_bytes = t->told_bytes = t->told_returned = 0;
   t->family_changes = family_changes(t);
-  t->broken_bytes = t->told_bytes = t->relatives_moved = 0;
+  t->relatives_moved = 0;
   t->strangers = STRANGERS_NONE;
   t->since = SHARING_JUST_READ;
-}
-
-/* Pages that no other process maps, as it turns out, were counted as shared. */
-static void correct_count(const struct cycle *cycle, struct track *t) {
-  uint32_t pages = (uint32_t)shared_pages(cycle, t);
-
-  if (t->family) {
-    sharing_correct(&t->family->sharing, (double)pages - t->family_pages);
-    t->family_pages = pages;
-  }
-  if (!t->is_child) {
-    sharing_correct(t->group_set, (double)pages - t->group_pages);
-    t->group_pages = pages;
-  }
 }
 
 static int64_t between(int64_t x, int64_t least, int64_t most) {
@@ -383,7 +338,7 @@ static void doubt_strangers(struct track *t, const struct rollup *found,
   uint32_t known = fork_family_size(t);
   uint32_t seen = strangers_seen(found, known);
 
-  t->unsure_bytes += (float)strangers_part(found, known, seen);
+  t->unsure_bytes += strangers_part(found, known, seen);
   if (!had_baseline)
     t->baseline.relatives = 0;
   else if (known + seen <= UINT16_MAX)
@@ -405,7 +360,7 @@ static void begin_anew(const struct cycle *cycle, struct track *t,
     learn_newborn(cycle, t);
   t->is_heir = false;
   t->derived_bytes = 0;
-  correct_count(cycle, t);
+  track_correct_count(cycle, t);
 }
 
 void estimator_correct(const struct cycle *cycle, struct track *t,
@@ -497,8 +452,8 @@ void estimator_derive(const struct cycle *cycle, struct track *t,
 
   restart(cycle, t, rollup, &t->now, at_ns);
   t->baseline.off_pages = off_pages;
-  t->derived_bytes = (float)(off_bytes + before);
-  correct_count(cycle, t);
+  t->derived_bytes = off_bytes + before;
+  track_correct_count(cycle, t);
 }
 
 /* --- predicting --- */
@@ -511,7 +466,7 @@ void estimator_predict(const struct cycle *cycle, const struct track *t,
   uint64_t off = estimator_imprecision(cycle, t);
   uint64_t most = track_resident_bytes(cycle, t) + off;
 
-  estimate_rollup(&t->baseline, &c, &ret->rollup);
+  estimate_rollup(&c, &ret->rollup);
   ret->age_ns = cycle->now_ns - t->baseline.at_ns;
   x.bytes[CAUSE_STATM] = (double)off;
   audit_errors(track_audit(t), &x, AUDIT_PUBLISHED, error);

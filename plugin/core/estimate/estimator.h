@@ -17,7 +17,7 @@
 #ifndef SMAPS_ESTIMATOR_H
 #define SMAPS_ESTIMATOR_H
 
-#include "estimate/track.h"
+#include "estimate/estimate.h"
 #include "sample/sampled.h"
 
 /* The source of a process's numbers. */

@@ -92,7 +92,7 @@ static struct inheritance inheritance_of(const struct cycle *cycle,
   baseline_take(&i.before, &now.rollup, &parent->now, cycle->page_size);
   i.before.relatives = fork_family_size(parent);
   i.shared = baseline_cow_shared(&i.before);
-  lent = amount_from((double)parent->lent_kb * 1024 / parent->newborns);
+  lent = parent->lent_bytes / parent->newborns;
   i.lent = min(minus(lent, i.shared), baseline_private(&i.before).anon);
   return i;
 }
@@ -167,7 +167,7 @@ static void give(const struct cycle *cycle, const struct inheritance *i,
   child->is_heir = true;
   estimator_derive(cycle, child, &u, parent->baseline.at_ns, off);
   /* The changes of this cycle, which are to be added still, are in its cost. */
-  child->since.cost = (float)(1 / sharing_change(&child->family->sharing));
+  child->since.cost = 1 / sharing_change(&child->family->sharing);
 }
 
 static void take_private(struct rollup *u, uint64_t bytes) {
@@ -206,8 +206,7 @@ static void count(const struct cycle *cycle, const struct process_table *t,
   if (!lender || lender->newborns == UINT16_MAX)
     return;
   lender->newborns++;
-  lender->lent_kb +=
-      (float)(anonymous_bytes(cycle, child) - own_bytes(cycle, child)) / 1024;
+  lender->lent_bytes += anonymous_bytes(cycle, child) - own_bytes(cycle, child);
 }
 
 static void settle(const struct cycle *cycle, const struct process_table *t,
@@ -226,7 +225,7 @@ static void settle_lender(const struct cycle *cycle, struct track *t) {
     divide(cycle, t);
   t->is_newborn = t->has_newborn = false;
   t->newborns = 0;
-  t->lent_kb = 0;
+  t->lent_bytes = 0;
 }
 
 void newborn_estimate_all(const struct cycle *cycle,

@@ -19,8 +19,10 @@ void sharing_init(struct sharing *s, uint64_t pages) {
   *s = (struct sharing){.now = n, .before = n, .left = n, .grown = n};
 }
 
-void sharing_count(struct sharing *s, uint64_t cycle_ns, uint64_t pages,
-                   uint64_t before) {
+/* Counts the pages of a member, and its pages of the cycle before (0 if it was
+ * not there). */
+static void count(struct sharing *s, uint64_t cycle_ns, uint64_t pages,
+                  uint64_t before) {
   if (s->cycle_ns != cycle_ns) {
     s->cycle_ns = cycle_ns;
     s->before = s->now;
@@ -34,19 +36,6 @@ void sharing_count(struct sharing *s, uint64_t cycle_ns, uint64_t pages,
   s->shifted += fabs((double)pages - (double)before);
 }
 
-void sharing_admit(struct sharing *s, uint64_t cycle_ns, uint64_t pages,
-                   uint64_t before) {
-  sharing_count(s, cycle_ns, pages, before);
-  s->before += (double)before;
-}
-
-void sharing_correct(struct sharing *s, double pages) {
-  if (RULE(correct_count))
-    s->now += pages;
-}
-
-bool sharing_has_lost(const struct sharing *s) { return s->left < s->before; }
-
 /* The pages that members map are taken to be the same as before: the more often
  * they are mapped, the less each of them costs. */
 double sharing_change(const struct sharing *s) {
@@ -59,11 +48,11 @@ void sharing_advance(const struct sharing *s, struct sharing_since *since) {
       fabs(s->before - s->left) + s->shifted + fabs(s->grown - s->now);
 
   if (RULE(cost_by_mappers))
-    since->cost = (float)clamp((double)since->cost * sharing_change(s),
-                               1 / COST_MOST, COST_MOST);
-  since->moved_pages += (float)moved;
+    since->cost =
+        clamp(since->cost * sharing_change(s), 1 / COST_MOST, COST_MOST);
+  since->moved_pages += moved;
   if (most > 0)
-    since->moved = (float)clamp((double)since->moved + moved / most, 0, 1);
+    since->moved = clamp(since->moved + moved / most, 0, 1);
 }
 
 /* --- families --- */
@@ -118,28 +107,72 @@ int fork_family_join(struct track *t, struct track *parent) {
   return 0;
 }
 
-bool fork_family_take_place(struct track *t) {
-  if (!t->family->has_lost_head)
-    return false;
-  t->is_child = t->family->has_lost_head = false;
-  return true;
-}
-
 uint16_t fork_family_size(const struct track *t) {
   uint32_t members = t->family ? t->family->members : 1;
 
   return members < UINT16_MAX ? (uint16_t)members : UINT16_MAX;
 }
 
-/* --- changes --- */
+/* --- its sets --- */
 
 /* Even the one that is left has the pages of those that are gone now. */
 struct sharing *track_set(const struct track *t) {
-  return t->family && (t->family->members > 1 ||
-                       sharing_has_lost(&t->family->sharing))
+  const struct fork_family *f = t->family;
+
+  return f && (f->members > 1 || f->sharing.left < f->sharing.before)
              ? &t->family->sharing
              : t->group_set;
 }
+
+/* Pages of files and shmem, but for those that no other process mapped at the
+ * baseline. */
+static uint32_t shared_pages(const struct cycle *cycle, const struct track *t) {
+  uint64_t own =
+      track_has_baseline(t)
+          ? baseline_private_file_bytes(&t->baseline) / cycle->page_size
+          : 0;
+
+  return (uint32_t)minus(t->now.shared_pages, own);
+}
+
+/* A family is in the set of its group by the one that founded it: what happens
+ * among its members does not matter to others. The first child that is counted
+ * after that one has left takes its place. */
+static void count_in_group(const struct cycle *cycle, struct track *t,
+                           uint32_t pages) {
+  if (!t->is_child) {
+    count(t->group_set, cycle->now_ns, pages, t->group_pages);
+  } else if (t->family->has_lost_head) {
+    t->is_child = t->family->has_lost_head = false;
+    count(t->group_set, cycle->now_ns, pages, t->family_pages);
+    t->group_set->before += t->family_pages;
+  }
+  t->group_pages = t->is_child ? 0 : pages;
+}
+
+void track_count(const struct cycle *cycle, struct track *t) {
+  uint32_t pages = shared_pages(cycle, t);
+
+  count_in_group(cycle, t, pages);
+  if (t->family)
+    count(&t->family->sharing, cycle->now_ns, pages, t->family_pages);
+  t->family_pages = t->family ? pages : 0;
+}
+
+void track_correct_count(const struct cycle *cycle, struct track *t) {
+  uint32_t pages = shared_pages(cycle, t);
+
+  if (t->family && RULE(correct_count)) {
+    t->family->sharing.now += (double)pages - t->family_pages;
+    t->family_pages = pages;
+  }
+  if (!t->is_child && RULE(correct_count)) {
+    t->group_set->now += (double)pages - t->group_pages;
+    t->group_pages = pages;
+  }
+}
+
+/* --- changes --- */
 
 struct audit *track_audit(const struct track *t) {
   return t->family ? &t->family->sharing.audit : &t->group_set->audit;
@@ -164,23 +197,12 @@ static uint64_t broken_by_relatives(const struct track *t) {
              rollup_cow_bytes(&t->baseline.rollup));
 }
 
-static double seconds_of(const struct cycle *cycle, const struct track *t) {
-  return (double)(cycle->now_ns - t->baseline.at_ns) / 1e9;
-}
+double track_relatives_moved(const struct track *t) {
+  uint64_t before = t->baseline.relatives, now = fork_family_size(t);
+  double part =
+      before ? (double)distance(before, now) / (double)max(before, now) : 0;
 
-/* unsure_bytes has the error of strangers, who are 0 in both numbers. */
-static double moved_part(uint32_t before, uint32_t now) {
-  uint32_t most = before > now ? before : now;
-  uint32_t moved = before > now ? before - now : now - before;
-
-  return before ? (double)moved / most : 0;
-}
-
-static double relatives_moved(const struct track *t) {
-  double now = moved_part(t->baseline.relatives, fork_family_size(t));
-  double before = (double)t->relatives_moved;
-
-  return now > before ? now : before;
+  return fmax(part, t->relatives_moved);
 }
 
 uint64_t track_faulted_bytes(const struct cycle *cycle,
@@ -194,30 +216,17 @@ uint64_t track_faulted_bytes(const struct cycle *cycle,
 }
 
 struct change track_change(const struct cycle *cycle, const struct track *t) {
-  const struct baseline *b = &t->baseline;
+  const struct observation *then = &t->baseline.at;
   int64_t page_size = (int64_t)cycle->page_size;
-  int64_t shared = (int64_t)t->now.shared_pages - b->at.shared_pages;
-  int64_t resident = (int64_t)t->now.resident_pages - b->at.resident_pages;
-  struct change c = {
-      .page_size = cycle->page_size,
-      .seconds = seconds_of(cycle, t),
-      .anon = (resident - shared) * page_size,
-      .shared = shared * page_size,
-      .swap = ((int64_t)t->now.vm_swap_kb - b->at.vm_swap_kb) * 1024,
-      .is_swap_emptied =
-          t->was_swap_used && !cycle->is_swap_used && t->now.vm_swap_kb == 0,
-      .broken = amount_from((double)t->broken_bytes),
-      .broken_by_relatives = broken_by_relatives(t),
-      .relatives = fork_family_size(t),
-      .relatives_moved = relatives_moved(t),
-      .is_of_shmem = rollup_is_of_shmem(&b->rollup),
-      .shared_cost = (double)t->since.cost,
-      .shared_moved = (double)t->since.moved,
-      .moved_pages = (double)t->since.moved_pages,
-      .is_ksm_merged = b->at_ns < cycle->ksm_merged_ns,
-      .is_ksm_split = b->at_ns < cycle->ksm_changed_ns,
-      .returned_to_relatives =
-          t->family ? t->family->got_back - t->got_back : 0};
+  int64_t shared = (int64_t)t->now.shared_pages - then->shared_pages;
+  int64_t resident = (int64_t)t->now.resident_pages - then->resident_pages;
+  struct change c = {.cycle = cycle,
+                     .track = t,
+                     .anon = (resident - shared) * page_size,
+                     .shared = shared * page_size,
+                     .swap =
+                         ((int64_t)t->now.vm_swap_kb - then->vm_swap_kb) * 1024,
+                     .broken_by_relatives = broken_by_relatives(t)};
 
   if (RULE(returned) && c.anon > 0 && c.swap < 0)
     c.returned = min((uint64_t)c.anon, (uint64_t)-c.swap);

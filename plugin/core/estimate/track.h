@@ -9,8 +9,9 @@
 #ifndef SMAPS_TRACK_H
 #define SMAPS_TRACK_H
 
+#include "estimate/audit.h"
+#include "estimate/baseline.h"
 #include "estimate/cycle.h"
-#include "estimate/estimate.h"
 
 struct sampled_error;
 
@@ -39,9 +40,9 @@ struct sharing {
 
 /* Changes since the baseline of a member. */
 struct sharing_since {
-  float cost;        /* of a page now, by its cost then */
-  float moved;       /* the part of the pages that was mapped or unmapped */
-  float moved_pages; /* their number */
+  double cost;        /* of a page now, by its cost then */
+  double moved;       /* the part of the pages that was mapped or unmapped */
+  double moved_pages; /* their number, by all members */
 };
 
 #define SHARING_JUST_READ ((struct sharing_since){.cost = 1})
@@ -49,24 +50,8 @@ struct sharing_since {
 /* A set of one member that maps so many pages, or of none. */
 void sharing_init(struct sharing *s, uint64_t pages);
 
-/* Counts the pages of a member, and its pages of the cycle before (0 if it was
- * not there). Each member is counted once in a cycle, before any other question
- * about that cycle. */
-void sharing_count(struct sharing *s, uint64_t cycle_ns, uint64_t pages,
-                   uint64_t before);
-
-/* The same for one that has had its pages, and was not counted. */
-void sharing_admit(struct sharing *s, uint64_t cycle_ns, uint64_t pages,
-                   uint64_t before);
-
-/* So many more pages turn out to be shared; nothing has changed. */
-void sharing_correct(struct sharing *s, double pages);
-
 /* The cost of a page in this cycle, by its cost in the one before. */
 double sharing_change(const struct sharing *s);
-
-/* Whether members are gone since the cycle before. */
-bool sharing_has_lost(const struct sharing *s);
 
 /* Adds the changes of this cycle to those of a member, once in a cycle. */
 void sharing_advance(const struct sharing *s, struct sharing_since *since);
@@ -103,7 +88,6 @@ struct fork_family {
   struct newborn_lessons newborns;
 };
 
-/* Fields are ordered to save padding: there can be tens of thousands. */
 struct track {
   struct observation now;
   struct baseline baseline;
@@ -117,14 +101,14 @@ struct track {
   uint32_t family_changes;    /* family->changes at the baseline */
   uint32_t group_pages;       /* counted in group_set */
   uint32_t family_pages;      /* and in the set of its family */
-  float relatives_moved;      /* the part since the baseline, at most */
-  float broken_bytes;         /* by its faults since the baseline */
-  float breaks;               /* family->cow_breaks, as that was told by */
-  float told_returned;        /* of what it got back from swap since then */
-  float told_bytes;           /* that it left to its relatives since then */
-  float unsure_bytes;         /* for strangers at the baseline */
-  float derived_bytes;  /* how far off a derived baseline can be (newborn.h) */
-  float lent_kb;        /* to newborns of this cycle, all together */
+  double relatives_moved;     /* the part since the baseline, at most */
+  double breaks;              /* family->cow_breaks, as that was told by */
+  uint64_t broken_bytes;      /* by its faults since the baseline */
+  uint64_t told_returned;     /* of what it got back from swap since then */
+  uint64_t told_bytes;        /* that it left to its relatives since then */
+  double unsure_bytes;        /* for strangers at the baseline */
+  double derived_bytes; /* how far off a derived baseline can be (newborn.h) */
+  uint64_t lent_bytes;  /* to newborns of this cycle, all together */
   uint16_t newborns;    /* their number */
   bool is_newborn : 1;  /* forked since the last cycle */
   bool has_newborn : 1; /* is the parent of such */
@@ -149,13 +133,19 @@ int fork_family_join(struct track *t, struct track *parent);
 /* Leaves the family, if there is one; the last member frees it. */
 void fork_family_leave(struct track *t);
 
-/* True for the first child that asks after the one has left that stood for the
- * family in its group: it does so now. */
-bool fork_family_take_place(struct track *t);
-
 /* The number of members, or UINT16_MAX if there are more; 1 without a family.
  */
 uint16_t fork_family_size(const struct track *t);
+
+/* --- its sets --- */
+
+/* Counts its pages in its sets, once in a cycle, before any other question
+ * about that cycle. */
+void track_count(const struct cycle *cycle, struct track *t);
+
+/* After a reading: pages that no other process maps, as it turns out, were
+ * counted as shared. Nothing has changed. */
+void track_correct_count(const struct cycle *cycle, struct track *t);
 
 /* --- what has changed since its baseline --- */
 
@@ -178,7 +168,19 @@ uint64_t track_resident_bytes(const struct cycle *cycle, const struct track *t);
 /* Whether minor faults are worth asking for before the process is observed. */
 bool track_wants_faults(const struct track *t);
 
-/* For one with a baseline: all that has changed since. */
+/* The part of its relatives that came or went since its baseline, at most.
+ * unsure_bytes has the error of strangers, where their number was 0. */
+double track_relatives_moved(const struct track *t);
+
+/* The bytes of a process that came since its baseline, or (negative) went. */
+struct change {
+  const struct cycle *cycle;
+  const struct track *track;
+  int64_t anon, shared, swap;
+  uint64_t returned;            /* the part of anon that came back from swap */
+  uint64_t broken_by_relatives; /* what that adds to its share of the rest */
+};
+
 struct change track_change(const struct cycle *cycle, const struct track *t);
 
 #endif
