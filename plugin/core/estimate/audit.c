@@ -73,19 +73,15 @@ static double all_squares(const struct audit *a, const struct exposure *x,
   return sum;
 }
 
-/* Merged pages may cost more or less than they did: either way. */
-static double sure_of(const struct exposure *x, enum audit_level level, int k) {
-  if (causes[k].is_learnt)
-    return 0;
-  return k == CAUSE_KSM && level == AUDIT_PUBLISHED ? 2 * x->bytes[k]
-                                                    : x->bytes[k];
+static double sure_of(const struct exposure *x, int k) {
+  return causes[k].is_learnt ? 0 : x->bytes[k];
 }
 
-static double sure(const struct exposure *x, enum audit_level level) {
+static double sure(const struct exposure *x) {
   double sum = 0;
 
   for (int k = 0; k < CAUSES; k++)
-    sum += sure_of(x, level, k);
+    sum += sure_of(x, k);
   return sum;
 }
 
@@ -122,10 +118,9 @@ void audit_errors(const struct audit *a, const struct exposure *x,
   error = root(squares, level);
   by = squares > 0 ? error / squares : 0;
   for (int k = 0; k < CAUSES; k++)
-    ret->pss_parts[k] = ret->pss_parts[k] * by + sure_of(x, level, k);
-  ret->pss = error_of(a, error, sure(x, level));
-  ret->uss = error_of(a, root(squares * uss_rate(a), level),
-                      2 * sure(x, AUDIT_EXPECTED));
+    ret->pss_parts[k] = ret->pss_parts[k] * by + sure_of(x, k);
+  ret->pss = error_of(a, error, sure(x));
+  ret->uss = error_of(a, root(squares * uss_rate(a), level), 2 * sure(x));
 }
 
 /* --- learning --- */
@@ -187,7 +182,7 @@ static void learn_part(struct rate *r, double off, double own, double others,
 
 void audit_learn(struct audit *a, uint64_t cycle_ns, const struct exposure *x,
                  const struct audit_lesson *l) {
-  double off = excess(l->pss_off, sure(x, AUDIT_EXPECTED));
+  double off = excess(l->pss_off, sure(x));
   double noise = l->pss_noise * l->pss_noise, all, part;
 
   if (a->cycle_ns != cycle_ns)
@@ -197,8 +192,8 @@ void audit_learn(struct audit *a, uint64_t cycle_ns, const struct exposure *x,
   if (all <= 0 || x->bytes[CAUSE_KSM] > 0)
     return;
   learn_common(a, part * off);
-  learn_part(&a->uss, excess(l->uss_off, 2 * sure(x, AUDIT_EXPECTED)),
-             all * uss_rate(a), l->uss_noise * l->uss_noise,
+  learn_part(&a->uss, excess(l->uss_off, 2 * sure(x)), all * uss_rate(a),
+             l->uss_noise * l->uss_noise,
              part * part * off * off + all * (1 - part));
   for (int k = 0; k < CAUSES; k++) {
     double own = square(a, x, AUDIT_EXPECTED, k);

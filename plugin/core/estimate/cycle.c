@@ -1,5 +1,7 @@
 #include "estimate/cycle.h"
 
+#include "proc/arith.h"
+
 /* Linux 6.2: f1a7941243c1 made the counters per-CPU ones; 6.17 is exact. */
 #define PER_CPU_SINCE 2
 #define EXACT_SINCE 17
@@ -11,6 +13,9 @@
 /* A few processes map pages that statm and the rollup count differently, and
  * prove nothing: inexact counters show in nearly all processes. */
 #define INEXACT_SHARE 4
+/* So many comparisons make a judgement; after so many, it begins anew. */
+#define COMPARISONS_ENOUGH 16
+#define COMPARISONS_MOST 64
 
 void precision_init(struct precision *p, unsigned major, unsigned minor,
                     unsigned cpus) {
@@ -25,25 +30,17 @@ void precision_init(struct precision *p, unsigned major, unsigned minor,
 }
 
 /* Doubled, because the next one may be farther off than all of them. */
-static uint64_t judge(const struct precision *p) {
-  uint64_t most = 0;
-  size_t differing = 0;
-
-  for (size_t i = 0; i < p->n; i++) {
-    differing += p->off_pages[i] > 0;
-    if (p->off_pages[i] > most)
-      most = p->off_pages[i];
-  }
-  return differing * INEXACT_SHARE < p->n ? 0 : 2 * most;
-}
-
 void precision_learn(struct precision *p, uint64_t off_pages) {
-  p->off_pages[p->next] =
-      off_pages < UINT32_MAX ? (uint32_t)off_pages : UINT32_MAX;
-  p->next = (p->next + 1) % COMPARISONS_KEPT;
-  if (p->n < COMPARISONS_KEPT)
-    p->n++;
-  p->judged_pages = judge(p);
+  if (p->n == COMPARISONS_MOST)
+    p->n = p->differing = p->most_pages = 0;
+  p->n++;
+  p->differing += off_pages > 0;
+  p->most_pages = (uint32_t)max(p->most_pages, amount_narrow(off_pages));
+  if (p->n < COMPARISONS_ENOUGH)
+    return;
+  p->is_judged = true;
+  p->judged_pages =
+      p->differing * INEXACT_SHARE < p->n ? 0 : UINT64_C(2) * p->most_pages;
 }
 
 uint64_t precision_expected(const struct precision *p, uint32_t threads) {
@@ -54,11 +51,11 @@ uint64_t precision_expected(const struct precision *p, uint32_t threads) {
  */
 uint64_t precision_pages(const struct precision *p, uint32_t threads,
                          bool is_read, uint64_t last_pages) {
-  if (p->n < COMPARISONS_ENOUGH)
+  if (!p->is_judged)
     return is_read ? p->expected_pages + p->expected_thread_faults * threads +
                          2 * last_pages
                    : precision_expected(p, threads);
   if (p->judged_pages == 0)
     return 0;
-  return p->judged_pages > 2 * last_pages ? p->judged_pages : 2 * last_pages;
+  return max(p->judged_pages, 2 * last_pages);
 }

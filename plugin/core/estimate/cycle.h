@@ -4,7 +4,6 @@
 #define SMAPS_CYCLE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -20,14 +19,10 @@
  * reason to read, only a part of the published error.
  */
 
-/* The number of comparisons that are remembered, and that make a judgement. */
-#define COMPARISONS_KEPT 64
-#define COMPARISONS_ENOUGH 16
-
 struct precision {
-  uint32_t off_pages[COMPARISONS_KEPT];
-  size_t n; /* COMPARISONS_KEPT at most */
-  size_t next;
+  /* Comparisons, of which some differed, by so much at most. */
+  uint32_t n, differing, most_pages;
+  bool is_judged;
   uint64_t judged_pages; /* the learnt error; 0: statm is exact */
   /* The error by the release, until there are enough comparisons. */
   uint64_t expected_pages, expected_thread_faults;

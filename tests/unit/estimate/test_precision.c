@@ -88,7 +88,7 @@ TEST(a_few_that_differ_prove_nothing) {
   learn(&p, 49, 0);
   learn(&p, 15, 100000);
   assert_int_equal(precision_pages(&p, 1, false, 100000), 0);
-  learn(&p, 1, 100000);
+  learn(&p, 16, 100000);
   assert_int_equal(precision_pages(&p, 1, false, 0), 200000);
 }
 
