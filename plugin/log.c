@@ -225,10 +225,11 @@ void log_after_cycle(struct log_state *s, const struct cycle_results *r,
 
   if (cycle_result < 0) {
     if (!s->has_failed)
-      ERROR("smaps plugin: reading the processes in \"%s\" failed: %s",
-            proc_root,
-            cycle_result == -ENOTTY ? "it is not a proc file system any more"
-                                    : strerror(-cycle_result));
+      ERROR(
+          "smaps plugin: reading the processes in \"%s\" failed: %s", proc_root,
+          cycle_result == -ENOTTY ? "it has no processes any more; if another "
+                                    "tree is there now, restart collectd"
+                                  : strerror(-cycle_result));
     s->has_failed = true;
     return;
   }

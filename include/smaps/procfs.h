@@ -39,15 +39,9 @@ struct procfs_entry {
 int procfs_new(const char *root, struct procfs **ret);
 void procfs_free(struct procfs *p);
 
-/*
- * A second handle on a tree, with its own buffers, for another thread; it
- * cannot list processes. procfs_follow() points it at the tree that the first
- * handle has open; call it once at first and again after the first handle has
- * reopened its tree. Neither handle may be in use meanwhile. Both functions
- * return 0 or a negative errno.
- */
-int procfs_new_second(struct procfs **ret);
-int procfs_follow(struct procfs *second, const struct procfs *first);
+/* A second handle on the same tree, with its own buffers, for another thread;
+ * it keeps no files open. Returns 0 or a negative errno. */
+int procfs_new_second(const struct procfs *first, struct procfs **ret);
 
 /*
  * The file that is being read through a handle, or was read last: the name
@@ -60,8 +54,7 @@ const char *procfs_announced(const struct procfs *p);
 /*
  * Lists the processes, lowest pid first. The array belongs to p and is valid
  * until the next call. A tree without any process is -ENOTTY, not an empty
- * list: it has been unmounted. After a failure, the next call opens the tree
- * again by its path.
+ * list: all processes of its namespace have ended, or it was removed.
  */
 int procfs_list(struct procfs *p, const struct procfs_entry **ret, size_t *n);
 
@@ -95,7 +88,6 @@ int procfs_read_in(struct procfs *p, int dir_fd, const char *name,
  */
 struct procfs_file {
   int fd;
-  unsigned opened; /* procfs.opened of its tree */
 };
 
 /*

@@ -359,9 +359,7 @@ class Remounted(IntegrationTest):
         self.assertEqual(self.collectd.log_lines(PLUGIN_SAYS), [])
 
     def test_mount_whose_processes_have_all_ended(self):
-        """That of a container, whose end leaves it empty: another one that is
-        mounted there is read."""
-        shape = self.start_shape("anon", name="mounted", mib=8)
+        """That of a container, whose end leaves it empty: no values, not 0."""
         self.collectd = self.start_inside(
             "unshare -pf --kill-child sh -c "
             f"'mount -t proc proc {self.ROOT}; touch /dev/shm/smaps{TAG}; "
@@ -373,15 +371,13 @@ class Remounted(IntegrationTest):
         self.assertEqual(cycle.value("", "count-processes"), 1)
         self.end_the_other()
         wait_until(
-            lambda: self.says("it is not a proc file system any more"),
+            lambda: self.says("it has no processes any more"),
             "that it is gone to be said",
         )
-        self.inside("umount", "-l", self.ROOT)
-        self.inside("mount", "-t", "proc", "proc", self.ROOT)
-        self.wait_for_group()
-        self.assert_sums_match(self.collectd, "g", [shape.root])
-        self.assertEqual(self.says("can be read again"), 1)
-        self.assertEqual(len(self.collectd.log_lines(PLUGIN_SAYS)), 2)
+        cycles = len(self.collectd.times())
+        time.sleep(3)
+        self.assertEqual(len(self.collectd.times()), cycles)
+        self.assertEqual(len(self.collectd.log_lines(PLUGIN_SAYS)), 1)
 
     def end_the_other(self):
         """The first process of the other namespace, a grandchild of the

@@ -22,10 +22,8 @@
 #define BUFFER_START ((size_t)16 << 10)
 
 struct procfs {
-  char *root;
-  DIR *dir; /* NULL for a second handle, and after a failure */
-  int root_fd;
-  unsigned opened; /* counts opens; a second handle copies its first */
+  DIR *dir;
+  int root_fd;               /* of dir */
   unsigned n_kept, max_kept; /* files */
   bool has_own_pids;
   _Atomic(const char *) announced;
@@ -92,27 +90,6 @@ static unsigned max_kept_files(int root_fd) {
   return n < PROCFS_KEPT_MAX ? (unsigned)n : PROCFS_KEPT_MAX;
 }
 
-/* A failure here is passed up: taken as an answer, it would stand as long as
- * the tree is open. */
-static int open_root(struct procfs *p) {
-  p->dir = opendir(p->root);
-  if (!p->dir)
-    return -errno;
-  p->root_fd = dirfd(p->dir);
-  p->opened++;
-  p->max_kept = max_kept_files(p->root_fd);
-  return detect_own_pids(p->root_fd, &p->has_own_pids);
-}
-
-static void close_root(struct procfs *p) {
-  if (p->dir)
-    closedir(p->dir);
-  else if (p->root_fd >= 0)
-    close(p->root_fd);
-  p->dir = NULL;
-  p->root_fd = -1;
-}
-
 static int grow_buffer(struct procfs *p) {
   size_t cap = p->cap_buffer ? p->cap_buffer * 2 : BUFFER_START;
   char *buffer;
@@ -127,51 +104,45 @@ static int grow_buffer(struct procfs *p) {
   return 0;
 }
 
-int procfs_new_second(struct procfs **ret) {
+/* A handle on the directory at that path below another, or of our own. */
+static int new_handle(int at_fd, const char *path, struct procfs **ret) {
   struct procfs *p = calloc(1, sizeof(*p));
   int rc;
 
   if (!p)
     return -ENOMEM;
-  p->root_fd = -1;
-  rc = grow_buffer(p);
+  p->root_fd = openat(at_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  p->dir = p->root_fd < 0 ? NULL : fdopendir(p->root_fd);
+  rc = p->dir ? grow_buffer(p) : -errno;
   if (rc != 0) {
     procfs_free(p);
     return rc;
   }
   *ret = p;
   return 0;
+}
+
+int procfs_new_second(const struct procfs *first, struct procfs **ret) {
+  return new_handle(first->root_fd, ".", ret);
 }
 
 int procfs_new(const char *root, struct procfs **ret) {
   const struct procfs_entry *entries;
   struct procfs *p;
   size_t n;
-  int rc = procfs_new_second(&p);
+  int rc = new_handle(AT_FDCWD, root, &p);
 
   if (rc != 0)
     return rc;
-  p->root = strdup(root);
-  rc = p->root ? procfs_list(p, &entries, &n) : -ENOMEM;
+  p->max_kept = max_kept_files(p->root_fd);
+  rc = detect_own_pids(p->root_fd, &p->has_own_pids);
+  if (rc == 0)
+    rc = procfs_list(p, &entries, &n);
   if (rc != 0) {
     procfs_free(p);
     return rc;
   }
   *ret = p;
-  return 0;
-}
-
-int procfs_follow(struct procfs *second, const struct procfs *first) {
-  int fd;
-
-  if (second->opened == first->opened && second->root_fd >= 0)
-    return 0;
-  fd = fcntl(first->root_fd, F_DUPFD_CLOEXEC, 0);
-  if (fd < 0)
-    return -errno;
-  close_root(second);
-  second->root_fd = fd;
-  second->opened = first->opened;
   return 0;
 }
 
@@ -186,8 +157,10 @@ const char *procfs_announced(const struct procfs *p) {
 void procfs_free(struct procfs *p) {
   if (!p)
     return;
-  close_root(p);
-  free(p->root);
+  if (p->dir)
+    closedir(p->dir);
+  else if (p->root_fd >= 0)
+    close(p->root_fd);
   free(p->entries);
   free(p->buffer);
   free(p);
@@ -223,7 +196,7 @@ static void sort_entries(struct procfs *p) {
   p->n_entries = n;
 }
 
-static int read_entries(struct procfs *p) {
+int procfs_list(struct procfs *p, const struct procfs_entry **ret, size_t *n) {
   bool is_sorted = true;
 
   p->n_entries = 0;
@@ -251,21 +224,6 @@ static int read_entries(struct procfs *p) {
     return -ENOTTY;
   if (!is_sorted)
     sort_entries(p);
-  return 0;
-}
-
-int procfs_list(struct procfs *p, const struct procfs_entry **ret, size_t *n) {
-  int rc = 0;
-
-  if (!p->dir)
-    rc = open_root(p);
-  if (rc == 0)
-    rc = p->dir ? read_entries(p) : -EIO;
-  if (rc < 0) {
-    /* The next call opens the tree that is mounted by then. */
-    close_root(p);
-    return rc;
-  }
   *ret = p->entries;
   *n = p->n_entries;
   return 0;
@@ -399,7 +357,7 @@ static void keep_open(struct procfs *p, int fd, struct procfs_file *file) {
   kept = fcntl(fd, F_DUPFD_CLOEXEC, PROCFS_KEPT_LEAST_FD);
   if (kept < 0)
     return;
-  *file = (struct procfs_file){.fd = kept, .opened = p->opened};
+  file->fd = kept;
   p->n_kept++;
 }
 
@@ -443,19 +401,13 @@ void procfs_drop(struct procfs *p, struct procfs_file *file) {
     return;
   close(file->fd);
   p->n_kept--;
-  *file = (struct procfs_file){0};
-}
-
-static bool has_kept(struct procfs *p, struct procfs_file *file) {
-  if (file->opened != p->opened)
-    procfs_drop(p, file);
-  return file->fd > 0;
+  file->fd = 0;
 }
 
 void procfs_keep(struct procfs *p, const char *path, struct procfs_file *file) {
   int fd = -1;
 
-  if (!has_kept(p, file) && p->n_kept < p->max_kept &&
+  if (file->fd <= 0 && p->n_kept < p->max_kept &&
       open_at(p->root_fd, path, O_RDONLY, &fd) == 0) {
     keep_open(p, fd, file);
     close(fd);
@@ -466,7 +418,7 @@ int procfs_read_open(struct procfs *p, struct procfs_file *file,
                      struct span *ret) {
   ssize_t n;
 
-  if (!has_kept(p, file))
+  if (file->fd <= 0)
     return PROCFS_GONE;
   n = pread(file->fd, p->buffer, p->cap_buffer - 1, 0);
   if (n <= 0) {
@@ -482,7 +434,7 @@ int procfs_read_kept(struct procfs *p, uint32_t pid, const char *name,
                      struct procfs_file *file, struct span *ret) {
   int fd = -1, rc;
 
-  if (has_kept(p, file)) {
+  if (file->fd > 0) {
     procfs_announce(p, name);
     return procfs_read_open(p, file, ret);
   }

@@ -209,7 +209,7 @@ static void *new_context(void *ctx) {
 
   if (!w)
     return NULL;
-  if (procfs_new_second(&w->procfs) != 0) {
+  if (procfs_new_second(r->setup.procfs, &w->procfs) != 0) {
     free(w);
     return NULL;
   }
@@ -280,9 +280,6 @@ static int ensure_context(struct reader *r) {
   void *context;
   int rc = worker_pool_context(r->pool, &context);
 
-  if (rc == 0)
-    rc = procfs_follow(((struct worker_context *)context)->procfs,
-                       r->setup.procfs);
   return rc < 0 && reader_count_hung(r) == 0 ? rc : 0;
 }
 
@@ -473,9 +470,6 @@ static void run_all(struct reader *r, struct read_job *jobs, size_t n) {
     void *context = NULL;
     int rc = worker_pool_context(r->pool, &context);
 
-    if (rc == 0) /* the tree may have been opened anew */
-      rc = procfs_follow(((struct worker_context *)context)->procfs,
-                         r->setup.procfs);
     if (rc < 0)
       fail_skipped(jobs + next, n - next, rc);
     if (rc != 0 || fill_batch(r, context, jobs, next, n) == 0)

@@ -22,7 +22,7 @@
 #define PATHS_HUNG_MAX 2
 
 struct reader_setup {
-  struct procfs *procfs;    /* the tree to read, also after it is reopened */
+  struct procfs *procfs;    /* the tree to read */
   struct diag *diags;       /* indexed by kind */
   unsigned attributes;      /* bit per attribute to read */
   unsigned rule_attributes; /* the part of them that rules use */

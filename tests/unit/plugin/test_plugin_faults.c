@@ -780,7 +780,7 @@ static void sweep_snapshots(unsigned which) {
 
 TEST(without_a_fault_all_is_known) {
   static const char *const calls[] = {
-      "malloc",    "calloc",  "reallocarray", "strdup",    "opendir",
+      "malloc",    "calloc",  "reallocarray", "strdup",    "fdopendir",
       "readdir",   "open",    "openat",       "read",      "close",
       "fstat",     "fstatat", "readlinkat",   "regcomp",   "regexec",
       "newlocale", "kcmp",    "uname",        "getpwuid_r"};
