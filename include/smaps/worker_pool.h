@@ -64,11 +64,8 @@ void worker_pool_free(struct worker_pool *pool);
 /* Starts a cycle: restores the wait budget. */
 void worker_pool_begin(struct worker_pool *pool);
 
-/* Returns the context of a hung worker that has returned, once; NULL for
- * none. */
-void *worker_pool_next_returned(struct worker_pool *pool);
-
-/* The context of the i-th worker if it hangs, else NULL. */
+/* The context of the i-th worker if it hangs, else NULL. The worker may return
+ * at any time, and then uses the context no more. */
 const void *worker_pool_hung_context(const struct worker_pool *pool,
                                      unsigned i);
 
@@ -76,8 +73,9 @@ const void *worker_pool_hung_context(const struct worker_pool *pool,
 #define WORKER_POOL_BUSY 1
 
 /*
- * Gets the context that takes the next batch. Returns 0, WORKER_POOL_BUSY, or
- * the negative errno of starting a thread.
+ * Gets the context that takes the next batch; the work of a worker that hung
+ * and has returned is still in it. Returns 0, WORKER_POOL_BUSY, or the negative
+ * errno of starting a thread.
  */
 int worker_pool_context(struct worker_pool *pool, void **ret);
 

@@ -11,19 +11,13 @@
 #include "diag.h"
 #include "read/read_job.h"
 
-struct quarantine {
-  struct procfs *procfs;
-  struct diag *diags; /* indexed by kind */
-  uint64_t read_timeout_ns;
-  uint64_t (*clock_ns)(void);
-};
-
 /* True if the process is quarantined. */
 bool quarantine_has(const struct process *p, uint64_t now_ns);
 
 /* Called by the reader after each job of a process. Adds the process of a job
  * that hangs, and notes its first hang. After a result, if the last hang was of
  * the same kind, the next one counts as the first. */
-void quarantine_take(const struct quarantine *q, const struct read_job *job);
+void quarantine_take(const struct reader_setup *setup,
+                     const struct read_job *job);
 
 #endif

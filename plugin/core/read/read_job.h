@@ -99,6 +99,19 @@ struct read_job {
   };
 };
 
+struct reader_setup {
+  struct procfs *procfs;    /* the tree to read */
+  struct diag *diags;       /* indexed by kind */
+  unsigned attributes;      /* bit per attribute to read */
+  unsigned rule_attributes; /* the part of them that rules use */
+  uint64_t interval_ns;
+  uint64_t read_timeout_ns; /* the longest time of a read */
+  uint64_t (*clock_ns)(void);
+  uint64_t (*cpu_clock_ns)(void); /* of the calling thread */
+  int (*look_up_user)(uint32_t uid, char *ret, size_t size); /* or NULL */
+  const char *container_root; /* see container_names.h; NULL: "/" */
+};
+
 /* False if the read hangs, or no thread was free for it. */
 static inline bool read_has_result(const struct read_job *job) {
   return job->result != READ_HUNG && job->result != READ_STILL_HUNG &&

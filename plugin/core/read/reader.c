@@ -27,7 +27,7 @@ struct shared_names {
 struct task {
   struct proc_ref ref;
   char *path;          /* of the job; owned */
-  struct read_job job; /* without process and path; with its own layout */
+  struct read_job job; /* its process and path are the caller's: not used */
   size_t place;        /* index in the caller's jobs */
 };
 
@@ -36,13 +36,12 @@ struct worker_context {
   struct shared_names *names;
   struct inspect_ctx inspect;
   struct rollup_reader rollups;
-  uint64_t (*clock_ns)(void);
   uint64_t now_ns;
   atomic_uint heartbeat;       /* changes while a long read makes progress */
   struct mapping_table *table; /* the table that is being filled */
   bool is_last;                /* all other workers hang */
   size_t n;                    /* tasks in the batch */
-  size_t at;                   /* the hung task, if any */
+  size_t at;                   /* the task that hangs, or hung last */
   struct task tasks[JOBS_AT_ONCE];
 };
 
@@ -78,13 +77,13 @@ static void free_table(struct mapping_table **table) {
 
 static void run_mappings(struct worker_context *w, const struct proc_ref *p,
                          struct read_job *job) {
-  uint64_t before = w->clock_ns();
+  uint64_t before = w->rollups.clock_ns();
 
   w->table = calloc(1, sizeof(*w->table));
   job->result = w->table ? read_mappings(w, p, job->kind == READ_MAPPINGS,
                                          &job->mappings.sum)
                          : -ENOMEM;
-  job->took_ns = w->clock_ns() - before;
+  job->took_ns = w->rollups.clock_ns() - before;
   if (job->result != 0)
     free_table(&w->table);
   job->mappings.table = w->table;
@@ -94,14 +93,14 @@ static void run_mappings(struct worker_context *w, const struct proc_ref *p,
 static void run_sample(struct worker_context *w, const struct proc_ref *p,
                        struct read_job *job) {
   struct page_reader *pages = &w->rollups.pages;
-  uint64_t before = w->clock_ns(), cpu_before = pages->clock_ns();
+  uint64_t before = w->rollups.clock_ns(), cpu_before = pages->clock_ns();
 
   job->result =
       job->kind == READ_SAMPLE
           ? page_sample_read(pages, p, &job->request, &job->sample)
           : mapping_sample_read(pages, p, &job->request, &job->mappings.table);
   job->work_ns = pages->clock_ns() - cpu_before;
-  job->took_ns = w->clock_ns() - before;
+  job->took_ns = w->rollups.clock_ns() - before;
 }
 
 static unsigned count_heartbeats(void *ctx) {
@@ -169,6 +168,8 @@ static void release_names(struct shared_names *names) {
 
 /* Frees the memory of a result that is not delivered. */
 static void drop_result(struct read_job *job) {
+  if (job->result != 0)
+    return;
   if (job->kind == READ_INSPECTION)
     inspection_done(&job->inspection);
   if (job->kind == READ_MAPPINGS || job->kind == READ_MAPS ||
@@ -221,7 +222,6 @@ static void *new_context(void *ctx) {
                                     .attributes = r->setup.attributes,
                                     .rule_attributes = r->setup.rule_attributes,
                                     .interval_ns = r->setup.interval_ns};
-  w->clock_ns = r->setup.clock_ns;
   w->rollups =
       (struct rollup_reader){.pages = {.procfs = w->procfs,
                                        .page_size = r->page_size,
@@ -239,11 +239,7 @@ int reader_init(struct reader *r, const struct reader_setup *setup) {
                                  .ctx = r};
 
   *r = (struct reader){.setup = *setup,
-                       .page_size = (uint64_t)sysconf(_SC_PAGESIZE),
-                       .quarantine = {.procfs = setup->procfs,
-                                      .diags = setup->diags,
-                                      .read_timeout_ns = setup->read_timeout_ns,
-                                      .clock_ns = setup->clock_ns}};
+                       .page_size = (uint64_t)sysconf(_SC_PAGESIZE)};
   r->names = calloc(1, sizeof(*r->names));
   if (!r->names)
     return -ENOMEM;
@@ -276,28 +272,14 @@ unsigned reader_count_hung(const struct reader *r) {
 
 /* Fails the cycle if not even one thread can be started: otherwise every
  * process would be unknown and each group would look empty. */
-static int ensure_context(struct reader *r) {
-  void *context;
-  int rc = worker_pool_context(r->pool, &context);
-
-  return rc < 0 && reader_count_hung(r) == 0 ? rc : 0;
-}
-
 int reader_begin(struct reader *r, uint64_t now_ns) {
-  struct worker_context *w;
+  void *context;
+  int rc;
 
   r->now_ns = now_ns;
   worker_pool_begin(r->pool);
-  while ((w = worker_pool_next_returned(r->pool)))
-    clear_context(w);
-  return ensure_context(r);
-}
-
-/* The task in which the i-th worker hangs; NULL if it does not. */
-static const struct task *hung_task(const struct reader *r, unsigned i) {
-  const struct worker_context *w = worker_pool_hung_context(r->pool, i);
-
-  return w ? &w->tasks[w->at] : NULL;
+  rc = worker_pool_context(r->pool, &context);
+  return rc < 0 && reader_count_hung(r) == 0 ? rc : 0;
 }
 
 /* (The hung read holds the inode, so the kernel cannot drop it.) */
@@ -318,28 +300,23 @@ static bool is_same_target(const struct task *task,
 static const char *still_hung_file(const struct reader *r,
                                    const struct read_job *job) {
   for (unsigned i = 0; i < WORKER_POOL_MAX; i++) {
-    const struct task *task = hung_task(r, i);
     const struct worker_context *w = worker_pool_hung_context(r->pool, i);
 
-    if (task && is_same_target(task, job))
+    if (w && is_same_target(&w->tasks[w->at], job))
       return procfs_announced(w->procfs);
   }
   return NULL;
 }
 
-/* True if no more workers may hang in such a job. */
-static bool is_at_hang_limit(const struct reader *r,
-                             const struct read_job *job) {
+static unsigned count_hung_paths(const struct reader *r) {
   unsigned n = 0;
 
-  if (!job->path)
-    return false;
   for (unsigned i = 0; i < WORKER_POOL_MAX; i++) {
-    const struct task *task = hung_task(r, i);
+    const struct worker_context *w = worker_pool_hung_context(r->pool, i);
 
-    n += task && task->path;
+    n += w && w->tasks[w->at].path;
   }
-  return n >= PATHS_HUNG_MAX;
+  return n;
 }
 
 static struct proc_ref proc_ref_of(const struct process *p,
@@ -360,16 +337,8 @@ static struct proc_ref proc_ref_of(const struct process *p,
 /* Copies what the caller owns. */
 static int fill_task(struct task *task, const struct read_job *job,
                      size_t place) {
-  memset(task, 0, sizeof(*task));
-  task->place = place;
-  task->job.kind = job->kind;
-  task->job.other_pid = job->other_pid;
-  task->job.is_baseline = job->is_baseline;
-  task->job.mappings_most = job->mappings_most;
-  task->job.request = job->request;
-  task->job.request.layout =
-      job->kind == READ_SAMPLE ? page_layout_share(job->request.layout) : NULL;
-  task->job.cgroup = job->cgroup;
+  *task = (struct task){.job = *job, .place = place};
+  page_layout_share(job->request.layout);
   if (job->path)
     task->path = strdup(job->path);
   else
@@ -380,15 +349,19 @@ static int fill_task(struct task *task, const struct read_job *job,
   return -ENOMEM;
 }
 
-/* Fills the batch with jobs that are to be tried, from `first` on. */
+/* Fills the batch with jobs that are to be tried, from `first` on, in place of
+ * the last one and its late results. */
 static size_t fill_batch(const struct reader *r, struct worker_context *w,
                          struct read_job *jobs, size_t first, size_t n) {
+  bool has_room_for_paths = count_hung_paths(r) < PATHS_HUNG_MAX;
+
+  clear_context(w);
   w->now_ns = r->now_ns;
   w->is_last = reader_count_hung(r) + 1 == WORKER_POOL_MAX;
   for (size_t i = first; i < n && w->n < JOBS_AT_ONCE; i++) {
     int rc;
 
-    if (jobs[i].result != READ_SKIPPED || is_at_hang_limit(r, &jobs[i]))
+    if (jobs[i].result != READ_SKIPPED || (jobs[i].path && !has_room_for_paths))
       continue;
     rc = fill_task(&w->tasks[w->n], &jobs[i], i);
     if (rc == 0)
@@ -399,36 +372,15 @@ static size_t fill_batch(const struct reader *r, struct worker_context *w,
   return w->n;
 }
 
-/* Moves the results to the caller's jobs. The context keeps nothing of these
- * jobs. */
-static void copy_results(struct worker_context *w, struct read_job *jobs,
+/* Moves the results to the caller's jobs. */
+static void move_results(struct worker_context *w, struct read_job *jobs,
                          size_t done) {
   for (size_t i = 0; i < done; i++) {
     struct task *task = &w->tasks[i];
-    struct read_job *job = &jobs[task->place];
 
-    drop_ref(task);
-    task->job.process = job->process;
-    task->job.path = job->path;
-    task->job.request.layout = job->request.layout;
-    *job = task->job;
-    memset(&task->job, 0, sizeof(task->job));
+    jobs[task->place] = task->job;
+    task->job.result = READ_SKIPPED;
   }
-}
-
-/* A hung worker keeps its context and the hung task. The rest of the batch is
- * taken back; the worker will not begin it. Returns the next job. */
-static size_t abandon_batch(struct worker_context *w, struct read_job *jobs,
-                            size_t at) {
-  struct read_job *job = &jobs[w->tasks[at].place];
-
-  w->at = at;
-  for (size_t i = at + 1; i < w->n; i++)
-    drop_ref(&w->tasks[i]);
-  w->n = at + 1;
-  job->result = READ_HUNG;
-  job->file = procfs_announced(w->procfs);
-  return w->tasks[at].place + 1;
 }
 
 static void mark_hung(const struct reader *r, struct read_job *jobs, size_t n) {
@@ -441,18 +393,21 @@ static void mark_hung(const struct reader *r, struct read_job *jobs, size_t n) {
 /* Returns the next job. */
 static size_t run_batch(struct reader *r, struct worker_context *w,
                         struct read_job *jobs, size_t n) {
-  size_t next = w->tasks[w->n - 1].place + 1;
   struct worker_pool_result result = worker_pool_run(r->pool, w->n);
+  size_t next;
 
-  copy_results(w, jobs, result.done);
-  if (result.is_hung) {
-    next = abandon_batch(w, jobs, result.done);
-    mark_hung(r, jobs + next, n - next);
+  move_results(w, jobs, result.done);
+  if (result.done == w->n)
+    return w->tasks[w->n - 1].place + 1;
+  next = w->tasks[result.done].place;
+  if (!result.is_hung)
     return next;
-  }
-  if (result.done < w->n)
-    next = w->tasks[result.done].place;
-  clear_context(w);
+  /* The worker keeps its context, and will not begin the rest of the batch. */
+  w->at = result.done;
+  jobs[next].result = READ_HUNG;
+  jobs[next].file = procfs_announced(w->procfs);
+  next++;
+  mark_hung(r, jobs + next, n - next);
   return next;
 }
 
@@ -482,5 +437,5 @@ void reader_run(struct reader *r, struct read_job *jobs, size_t n) {
   run_all(r, jobs, n);
   for (size_t i = 0; i < n; i++)
     if (jobs[i].process)
-      quarantine_take(&r->quarantine, &jobs[i]);
+      quarantine_take(&r->setup, &jobs[i]);
 }

@@ -5,8 +5,8 @@
  *
  * So a read uses none of the caller's memory: each thread has a context with
  * its own handle on the tree and its own copies of the jobs and of the
- * processes' data. Results are copied back when they are ready; late results
- * are dropped.
+ * processes' data. Results are moved back when they are ready; late results
+ * are dropped when the thread is used again.
  */
 #ifndef SMAPS_READER_H
 #define SMAPS_READER_H
@@ -21,26 +21,12 @@
  * be on the same file system, and the other threads are for processes. */
 #define PATHS_HUNG_MAX 2
 
-struct reader_setup {
-  struct procfs *procfs;    /* the tree to read */
-  struct diag *diags;       /* indexed by kind */
-  unsigned attributes;      /* bit per attribute to read */
-  unsigned rule_attributes; /* the part of them that rules use */
-  uint64_t interval_ns;
-  uint64_t read_timeout_ns; /* the longest time of a read */
-  uint64_t (*clock_ns)(void);
-  uint64_t (*cpu_clock_ns)(void); /* of the calling thread */
-  int (*look_up_user)(uint32_t uid, char *ret, size_t size); /* or NULL */
-  const char *container_root; /* see container_names.h; NULL: "/" */
-};
-
 struct reader {
   struct reader_setup setup;
   uint64_t now_ns; /* start of the cycle */
   uint64_t page_size;
   struct worker_pool *pool;
   struct shared_names *names;
-  struct quarantine quarantine;
 };
 
 /* Returns 0, or -ENOMEM and leaves nothing to release. */
@@ -54,7 +40,7 @@ void reader_done(struct reader *r);
 int reader_begin(struct reader *r, uint64_t now_ns);
 
 /* The number of hung reads. With WORKER_POOL_MAX of them no other read is made.
- * A read that returns makes room when the next cycle begins. */
+ */
 unsigned reader_count_hung(const struct reader *r);
 
 /*

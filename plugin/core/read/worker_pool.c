@@ -11,7 +11,6 @@ enum worker_state {
   WORKER_IDLE,
   WORKER_BUSY,
   WORKER_HUNG,     /* abandoned; its results are of no use */
-  WORKER_RETURNED, /* it hung and has returned */
   WORKER_ENDING,   /* to end as soon as it is idle */
   WORKER_ORPHANED, /* the pool is freed: it cleans up when it returns */
 };
@@ -61,10 +60,8 @@ static void do_batch(struct worker *w) {
 }
 
 static void finish_batch(struct worker *w) {
-  if (w->state == WORKER_BUSY)
+  if (w->state == WORKER_BUSY || w->state == WORKER_HUNG)
     w->state = WORKER_IDLE;
-  else if (w->state == WORKER_HUNG)
-    w->state = WORKER_RETURNED;
   pthread_cond_broadcast(&w->changed);
 }
 
@@ -168,20 +165,6 @@ static enum worker_state get_state(const struct worker_pool *pool, unsigned i) {
   state = w->state;
   pthread_mutex_unlock(&w->lock);
   return state;
-}
-
-void *worker_pool_next_returned(struct worker_pool *pool) {
-  for (unsigned i = 0; i < WORKER_POOL_MAX; i++) {
-    struct worker *w = pool->workers[i];
-
-    if (get_state(pool, i) != WORKER_RETURNED)
-      continue;
-    pthread_mutex_lock(&w->lock);
-    w->state = WORKER_IDLE;
-    pthread_mutex_unlock(&w->lock);
-    return w->context;
-  }
-  return NULL;
 }
 
 const void *worker_pool_hung_context(const struct worker_pool *pool,

@@ -10,7 +10,7 @@
 struct fixture {
   struct proctree tree;
   struct diag diags[DIAGS];
-  struct quarantine q;
+  struct reader_setup setup;
   struct process p;
 };
 
@@ -25,13 +25,13 @@ static void begin(struct fixture *f) {
   *f = (struct fixture){.p = {.pid = 10}};
   proctree_make(&f->tree);
   proctree_put(&f->tree, &fake);
-  f->q = (struct quarantine){
+  f->setup = (struct reader_setup){
       .diags = f->diags, .read_timeout_ns = NS_PER_S, .clock_ns = clock_ns};
-  assert_int_equal(procfs_new(f->tree.root, &f->q.procfs), 0);
+  assert_int_equal(procfs_new(f->tree.root, &f->setup.procfs), 0);
 }
 
 static void done(struct fixture *f) {
-  procfs_free(f->q.procfs);
+  procfs_free(f->setup.procfs);
   proctree_remove(&f->tree);
 }
 
@@ -42,7 +42,7 @@ static void take_as(struct fixture *f, enum read_kind kind, int result) {
   struct read_job job = {
       .process = &f->p, .kind = kind, .result = result, .file = "cmdline"};
 
-  quarantine_take(&f->q, &job);
+  quarantine_take(&f->setup, &job);
 }
 
 static void take(struct fixture *f, enum read_kind kind) {
