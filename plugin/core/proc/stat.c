@@ -3,15 +3,24 @@
 #include <errno.h>
 #include <string.h>
 
-static bool parse_comm(struct cursor *s, struct span *ret) {
+#include "proc/arith.h"
+
+/* More than the fields up to arg_start, the 48th. */
+#define FIELDS 64
+
+/* A longer name, of a kernel thread, is cut. */
+static bool parse_comm(struct cursor *s, char ret[STAT_COMM_SIZE]) {
   const char *close;
+  size_t len;
 
   if (!parse_word(s, " ("))
     return false;
   close = memrchr(s->at, ')', (size_t)(s->end - s->at));
   if (!close)
     return false;
-  *ret = (struct span){.text = s->at, .len = (size_t)(close - s->at)};
+  len = min((size_t)(close - s->at), STAT_COMM_SIZE - 1);
+  memcpy(ret, s->at, len);
+  ret[len] = '\0';
   s->at = close + 1;
   return true;
 }
@@ -23,73 +32,50 @@ static bool parse_state(struct cursor *s, char *ret) {
   return (*ret >= 'A' && *ret <= 'Z') || (*ret >= 'a' && *ret <= 'z');
 }
 
-static bool parse_next_u32(struct cursor *s, uint32_t *ret) {
-  return parse_char(s, ' ') && parse_u32(s, ret);
-}
-
-static bool parse_next_u64(struct cursor *s, uint64_t *ret) {
+/* Fields that can be negative are not used: tpgid, nice, the session of a
+ * zombie. */
+static bool parse_number(struct cursor *s, uint64_t *ret) {
   struct cursor ahead = *s;
 
-  if (!parse_char(&ahead, ' ') || !parse_u64(&ahead, ret))
+  if (!parse_char(&ahead, ' '))
+    return false;
+  parse_char(&ahead, '-');
+  if (!parse_u64(&ahead, ret))
     return false;
   *s = ahead;
   return true;
-}
-
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-/* Skips unused fields. Some can be negative: tpgid, nice, the session of a
- * zombie. They are two thirds of the text, so this neither computes values nor
- * calls parse_char() per field. */
-static bool skip_fields(struct cursor *s, int n) {
-  for (; n > 0; n--) {
-    const char *at = s->at, *digits;
-
-    if (at == s->end || *at++ != ' ')
-      return false;
-    if (at < s->end && *at == '-')
-      at++;
-    digits = at;
-    while (at < s->end && is_digit(*at))
-      at++;
-    if (at == digits)
-      return false;
-    s->at = at;
-  }
-  return true;
-}
-
-/* Parses field 23 to the end of the line. Missing fields (arg_start came with
- * 3.5) stay 0. */
-static bool parse_addresses(struct cursor *s, struct stat_sample *sample) {
-  if (skip_fields(s, 3) && parse_next_u64(s, &sample->start_code) &&
-      skip_fields(s, 1) && parse_next_u64(s, &sample->start_stack) &&
-      skip_fields(s, 19) && parse_next_u64(s, &sample->arg_start))
-    while (skip_fields(s, 1))
-      ;
-  return parse_char(s, '\n') && cursor_is_done(s);
 }
 
 /*
  * 3519 (cat) R 3510 3510 2607 0 -1 4194304 103 0 0 0 0 0 0 0 20 0 1 0 83042 …
  *
  * pid, comm, state and ppid are fields 1 to 4; flags is 9, minflt 10,
- * num_threads 20, starttime 22, startcode 26, startstack 28, arg_start 48. The
- * newline at the end is required, because a number that was cut short would be
- * another number.
+ * num_threads 20, starttime 22, startcode 26, startstack 28, arg_start 48
+ * (since 3.5). The newline at the end is required, because a number that was
+ * cut short would be another number.
  */
 int stat_parse(const char *text, size_t len, struct stat_sample *ret) {
   struct cursor s = cursor_begin(text, len);
   struct stat_sample sample = {0};
+  uint64_t field[FIELDS] = {0}, number;
+  size_t n = 4;
 
-  if (!parse_u32(&s, &sample.pid) || !parse_comm(&s, &sample.comm) ||
-      !parse_state(&s, &sample.state) || !parse_next_u32(&s, &sample.ppid) ||
-      !skip_fields(&s, 4) || !parse_next_u64(&s, &sample.flags) ||
-      !parse_next_u64(&s, &sample.minor_faults) || !skip_fields(&s, 9) ||
-      !parse_next_u32(&s, &sample.threads) || !skip_fields(&s, 1) ||
-      !parse_next_u64(&s, &sample.starttime_ticks) ||
-      !parse_addresses(&s, &sample))
+  if (!parse_u64(&s, &number) || !parse_comm(&s, sample.comm) ||
+      !parse_state(&s, &sample.state))
     return -EBADMSG;
+  for (; parse_number(&s, &number); n++)
+    if (n < FIELDS)
+      field[n] = number;
+  if (n <= 22 || !parse_char(&s, '\n') || !cursor_is_done(&s))
+    return -EBADMSG;
+  sample.ppid = amount_narrow(field[4]);
+  sample.flags = field[9];
+  sample.minor_faults = field[10];
+  sample.threads = amount_narrow(field[20]);
+  sample.starttime_ticks = field[22];
+  sample.start_code = field[26];
+  sample.start_stack = field[28];
+  sample.arg_start = field[48];
   *ret = sample;
   return 0;
 }

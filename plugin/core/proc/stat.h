@@ -11,13 +11,12 @@
 
 #include <smaps/text.h>
 
+#define STAT_COMM_SIZE 16
+
 struct stat_sample {
-  uint32_t pid;
   uint32_t ppid;
-  /* The name as the process chose it: any bytes but NUL. Points into the parsed
-   * text. */
-  struct span comm;
-  char state; /* R S D T t Z X x I … */
+  char comm[STAT_COMM_SIZE]; /* as the process chose it: any bytes but NUL */
+  char state;                /* R S D T t Z X x I … */
   uint64_t flags;
   uint64_t minor_faults;
   uint32_t threads;

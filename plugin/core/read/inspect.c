@@ -22,8 +22,8 @@ static uint64_t hash_image(const struct inspection *seen) {
   const struct stat_sample *s = &seen->stat;
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
-  for (size_t i = 0; seen->comm[i]; i++)
-    hash = mix(hash, (unsigned char)seen->comm[i]);
+  for (size_t i = 0; s->comm[i]; i++)
+    hash = mix(hash, (unsigned char)s->comm[i]);
   hash = mix(hash, s->start_code);
   hash = mix(hash, s->start_stack);
   hash = mix(hash, s->arg_start);
@@ -34,10 +34,7 @@ int inspect_stat(struct procfs *procfs, uint32_t pid, struct stat_sample *ret) {
   struct span text;
   int rc = procfs_read(procfs, pid, "stat", &text);
 
-  if (rc == 0)
-    rc = stat_parse(text.text, text.len, ret);
-  ret->comm = (struct span){.text = NULL};
-  return rc;
+  return rc != 0 ? rc : stat_parse(text.text, text.len, ret);
 }
 
 int inspect_find_memory(struct procfs *procfs, const struct proc_ref *p,
@@ -79,6 +76,10 @@ static int read_executable(struct inspect_ctx *in, uint32_t pid,
   return 0;
 }
 
+static struct span span_of(const char *value) {
+  return (struct span){.text = value, .len = value ? strlen(value) : 0};
+}
+
 /* An empty command line (setproctitle(""), argv overwritten) is replaced by
  * comm, as in the processes plugin. */
 static int read_command_line(struct inspect_ctx *in, uint32_t pid,
@@ -91,7 +92,7 @@ static int read_command_line(struct inspect_ctx *in, uint32_t pid,
     ret->len = cmdline_join(text.text, text.len, in->command_line,
                             sizeof(in->command_line));
   if (rc == PROCFS_NO_MM || (rc == 0 && ret->len == 0)) {
-    *ret = (struct span){.text = seen->comm, .len = strlen(seen->comm)};
+    *ret = span_of(seen->stat.comm);
     return 0;
   }
   if (rc == PROCFS_DENIED)
@@ -111,7 +112,7 @@ static int find_user(struct inspect_ctx *in, uint32_t pid, uint64_t now_ns,
   rc = user_cache_name(in->users, status.uid_effective, now_ns, in->user);
   if (rc < 0)
     return rc;
-  *ret = (struct span){.text = in->user, .len = strlen(in->user)};
+  *ret = span_of(in->user);
   return 0;
 }
 
@@ -126,10 +127,6 @@ bool inspect_is_due(uint32_t pid, uint64_t identified_ns, uint64_t now_ns,
 
 static bool wants(const struct inspect_ctx *in, enum attribute a) {
   return (in->attributes >> a) & 1;
-}
-
-static struct span span_of(const char *value) {
-  return (struct span){.text = value, .len = value ? strlen(value) : 0};
 }
 
 static void find_container_names(struct inspect_ctx *in, uint64_t now_ns,
@@ -183,7 +180,7 @@ static int read_names(struct inspect_ctx *in, uint32_t pid,
                       struct span value[ATTRIBUTES], uint32_t *uid) {
   int rc = 0;
 
-  value[ATTRIBUTE_COMM] = span_of(seen->comm);
+  value[ATTRIBUTE_COMM] = span_of(seen->stat.comm);
   value[ATTRIBUTE_COMMAND_LINE] = span_of(old->value[ATTRIBUTE_COMMAND_LINE]);
   if (!is_first)
     value[ATTRIBUTE_EXECUTABLE] = span_of(old->value[ATTRIBUTE_EXECUTABLE]);
@@ -257,36 +254,19 @@ static int inspect_memory(struct inspect_ctx *in, const struct proc_ref *p,
   return rc;
 }
 
-/* Copies stat and its comm, which points into a buffer that the next read
- * overwrites. */
-static void adopt_stat(struct inspection *seen,
-                       const struct stat_sample *stat) {
-  size_t len = stat->comm.len < sizeof(seen->comm) ? stat->comm.len
-                                                   : sizeof(seen->comm) - 1;
-
-  seen->stat = *stat;
-  seen->stat.comm = (struct span){.text = NULL};
-  memcpy(seen->comm, stat->comm.text, len);
-  seen->comm[len] = '\0';
-  seen->state = stat_is_kernel_thread(stat)                ? PROCESS_KERNEL
-                : stat_is_dead(stat) && stat->threads <= 1 ? PROCESS_GONE
-                                                           : PROCESS_ALIVE;
-}
-
 int inspect_process(struct inspect_ctx *in, const struct proc_ref *p,
                     uint64_t now_ns, struct inspection *ret) {
-  struct stat_sample stat;
-  struct span text;
-  int rc = procfs_read(in->procfs, p->pid, "stat", &text);
+  struct stat_sample *stat = &ret->stat;
+  int rc;
 
   *ret = (struct inspection){.file = "stat"};
-  if (rc == 0)
-    rc = stat_parse(text.text, text.len, &stat);
-  if (rc == 0)
-    adopt_stat(ret, &stat);
-  if (rc == 0 && ret->state == PROCESS_ALIVE)
-    return inspect_memory(in, p, now_ns, ret);
-  return rc;
+  rc = inspect_stat(in->procfs, p->pid, stat);
+  if (rc != 0)
+    return rc;
+  ret->state = stat_is_kernel_thread(stat)                ? PROCESS_KERNEL
+               : stat_is_dead(stat) && stat->threads <= 1 ? PROCESS_GONE
+                                                          : PROCESS_ALIVE;
+  return ret->state == PROCESS_ALIVE ? inspect_memory(in, p, now_ns, ret) : 0;
 }
 
 void inspection_done(struct inspection *s) { attributes_done(&s->attributes); }

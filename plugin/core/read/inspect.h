@@ -31,8 +31,7 @@ struct proc_ref {
 struct inspection {
   enum process_state state; /* PROCESS_KERNEL, _GONE or _ALIVE */
   const char *file;         /* the last one read, for errors */
-  struct stat_sample stat;  /* without comm */
-  char comm[16];            /* at most 15 bytes, as in the kernel */
+  struct stat_sample stat;
   struct statm_sample statm;
   uint64_t image; /* as in struct process */
   bool has_names; /* names were read again */
@@ -68,7 +67,7 @@ int inspect_process(struct inspect_ctx *s, const struct proc_ref *p,
                     uint64_t now_ns, struct inspection *ret);
 void inspection_done(struct inspection *s);
 
-/* Reads stat alone, without comm, by pid; otherwise likewise. */
+/* Reads stat alone, by pid; otherwise likewise. */
 int inspect_stat(struct procfs *procfs, uint32_t pid, struct stat_sample *ret);
 
 /* True if the names must be read again for their age: in the next cycle they

@@ -90,7 +90,7 @@ struct read_job {
   uint64_t work_ns;  /* CPU time of a rollup or a sample */
   union {
     struct inspection inspection;
-    struct stat_sample stat; /* without comm */
+    struct stat_sample stat;
     struct rollup_reading rollup;
     struct mappings_reading mappings;
     struct page_sample sample;
