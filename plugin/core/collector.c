@@ -91,6 +91,7 @@ int collector_new(struct settings *settings,
   c->wall_clock_ns =
       hooks && hooks->wall_clock_ns ? hooks->wall_clock_ns : realtime_ns;
   c->settings = settings;
+  c->processes = (struct process_table){.gone = release_process, .ctx = c};
   c->groups.max_templates = (size_t)settings->max_groups;
   rc = procfs_new(settings->proc_root, &c->procfs);
   if (rc == 0)
@@ -118,10 +119,9 @@ int collector_new(struct settings *settings,
     measurer_watch_kernel(&c->measurer);
   c->identify = (struct identify_ctx){
       .reader = &c->reader,
+      .processes = &c->processes,
       .rules_need_executable =
-          (settings->rule_attributes >> ATTRIBUTE_EXECUTABLE) & 1,
-      .gone = release_process,
-      .gone_ctx = c};
+          (settings->rule_attributes >> ATTRIBUTE_EXECUTABLE) & 1};
   *ret = c;
   return 0;
 }
@@ -131,7 +131,7 @@ void collector_free(struct collector *c) {
     return;
   recorder_done(&c->recorder, WRITE_TIMEOUT_NS);
   last_known_done(&c->groups);
-  process_table_done(&c->processes, release_process, c);
+  process_table_done(&c->processes);
   group_table_done(&c->groups);
   cgroup_watch_done(&c->cgroup_watch);
   matcher_done(&c->matcher);
@@ -148,7 +148,7 @@ static int discover(struct collector *c) {
 
   if (rc < 0)
     return rc;
-  return process_table_update(&c->processes, entries, n, release_process, c);
+  return process_table_update(&c->processes, entries, n);
 }
 
 static struct meminfo_sample read_meminfo(struct collector *c) {
@@ -252,7 +252,7 @@ int collector_cycle(struct collector *c) {
   if (rc < 0)
     return rc;
   group_table_begin(&c->groups, now_ns);
-  identify_all(&c->identify, &c->processes, now_ns);
+  identify_all(&c->identify, now_ns);
   address_space_relate(&c->processes, c->results.diags);
   pid_watch_run(&c->pid_watch, &c->processes);
   rc = matcher_run(&c->matcher, &c->processes);

@@ -47,7 +47,8 @@ void memory_table_update(struct process_table *t, const struct memory_world *w,
       entries[n++] = (struct procfs_entry){.pid = w->processes[slot].pid,
                                            .ino = w->processes[slot].starttime};
   qsort(entries, n, sizeof(entries[0]), compare_entries);
-  assert_int_equal(process_table_update(t, entries, n, gone, NULL), 0);
+  t->gone = gone;
+  assert_int_equal(process_table_update(t, entries, n), 0);
   for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++) {
     ret[slot] = NULL;
     if (!w->processes[slot].is_alive)
@@ -58,5 +59,6 @@ void memory_table_update(struct process_table *t, const struct memory_world *w,
 }
 
 void memory_table_done(struct process_table *t) {
-  process_table_done(t, gone, NULL);
+  t->gone = gone;
+  process_table_done(t);
 }

@@ -25,7 +25,7 @@ static struct process *find_relative(const struct process_table *t,
   struct process *parent = process_table_parent(t, p);
 
   return parent && parent->member && parent->state == PROCESS_ALIVE &&
-                 process_is_same_program(parent, p)
+                 process_program(parent) == process_program(p)
              ? parent
              : NULL;
 }
@@ -92,7 +92,7 @@ static const struct process *find_candidate(const struct process_table *t,
     return NULL;
   parent = process_table_parent(t, p);
   p->has_own_mm = !parent || (parent->state == PROCESS_ALIVE &&
-                              !process_is_same_program(parent, p));
+                              process_program(parent) != process_program(p));
   return p->has_own_mm || !is_member(parent) ? NULL : parent;
 }
 

@@ -603,7 +603,7 @@ static void finish_process(struct matcher *m, struct process *p) {
 
 int matcher_run(struct matcher *m, struct process_table *t) {
   locale_t before;
-  int rc = make_chain_room(m, t->cap);
+  int rc = make_chain_room(m, t->n);
 
   if (rc < 0)
     return rc;

@@ -5,27 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int make_room(struct process_table *t, size_t n) {
-  size_t cap = t->cap ? t->cap : 256;
-  struct process **processes, **spare;
-
-  if (n <= t->cap)
-    return 0;
-  while (cap < n)
-    cap *= 2;
-  processes = reallocarray(t->processes, cap, sizeof(struct process *));
-  t->processes = processes ? processes : t->processes;
-  spare = reallocarray(t->spare, cap, sizeof(struct process *));
-  t->spare = spare ? spare : t->spare;
-  if (!processes || !spare)
-    return -ENOMEM;
-  t->cap = cap;
-  return 0;
-}
-
-void process_reset(struct process *p,
-                   void (*gone)(void *ctx, struct process *p), void *ctx) {
-  gone(ctx, p);
+void process_reset(const struct process_table *t, struct process *p) {
+  t->gone(t->ctx, p);
   attributes_done(&p->attributes);
   free(p->groups);
   free(p->claims);
@@ -38,10 +19,8 @@ bool process_is_unidentified(const struct process *p) {
   return p->state == PROCESS_UNKNOWN && (!p->identified_ns || p->is_match_due);
 }
 
-static void process_free(struct process *p,
-                         void (*gone)(void *ctx, struct process *p),
-                         void *ctx) {
-  process_reset(p, gone, ctx);
+static void process_free(const struct process_table *t, struct process *p) {
+  process_reset(t, p);
   free(p);
 }
 
@@ -62,24 +41,21 @@ static struct process *new_process(const struct procfs_entry *entry) {
   return p;
 }
 
-/* Lays out the next table in the spare array, and goes through both in step. */
+/* Goes through the table and the listing in step. */
 int process_table_update(struct process_table *t,
-                         const struct procfs_entry *entries, size_t n,
-                         void (*gone)(void *ctx, struct process *p),
-                         void *ctx) {
-  struct process **before;
+                         const struct procfs_entry *entries, size_t n) {
+  struct process **before = t->processes, **next = calloc(n, sizeof(*next));
   size_t old = 0, filled = 0;
-  int rc = make_room(t, n);
+  int rc = 0;
 
-  if (rc < 0)
-    return rc;
-  before = t->processes;
+  if (!next)
+    return -ENOMEM;
   for (size_t i = 0; i < n; i++) {
     struct process *p;
 
     assert(i == 0 || entries[i - 1].pid < entries[i].pid);
     while (old < t->n && before[old]->pid < entries[i].pid)
-      process_free(before[old++], gone, ctx);
+      process_free(t, before[old++]);
     if (old < t->n && before[old]->pid == entries[i].pid) {
       p = before[old++];
       mark_unseen(p, (uint32_t)entries[i].ino);
@@ -87,45 +63,38 @@ int process_table_update(struct process_table *t,
       p = new_process(&entries[i]);
     }
     if (p)
-      t->spare[filled++] = p;
+      next[filled++] = p;
     else
       rc = -ENOMEM;
   }
   while (old < t->n)
-    process_free(before[old++], gone, ctx);
-  t->processes = t->spare;
-  t->spare = before;
+    process_free(t, before[old++]);
+  free(before);
+  t->processes = next;
   t->n = filled;
   return rc;
 }
 
+static int compare_pids(const void *left, const void *right) {
+  const uint32_t *pid = left;
+  const struct process *p = *(struct process *const *)right;
+
+  return (*pid > p->pid) - (*pid < p->pid);
+}
+
 struct process *process_table_find(const struct process_table *t,
                                    uint32_t pid) {
-  size_t low = 0, high = t->n;
+  struct process **found =
+      t->n ? bsearch(&pid, t->processes, t->n, sizeof(*found), compare_pids)
+           : NULL;
 
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    struct process *p = t->processes[middle];
-
-    if (p->pid == pid)
-      return p;
-    if (p->pid < pid)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return NULL;
+  return found ? *found : NULL;
 }
 
 uint32_t process_program(const struct process *p) {
   uint64_t key = p->start_stack * 31 + p->statm.text_pages;
 
   return (uint32_t)(key ^ key >> 32) | UINT32_C(1) << 31;
-}
-
-bool process_is_same_program(const struct process *a, const struct process *b) {
-  return a->start_stack == b->start_stack &&
-         a->statm.text_pages == b->statm.text_pages;
 }
 
 void process_table_link(const struct process_table *t, struct process *p) {
@@ -154,11 +123,9 @@ struct process *process_table_parent(const struct process_table *t,
   return parent;
 }
 
-void process_table_done(struct process_table *t,
-                        void (*gone)(void *ctx, struct process *p), void *ctx) {
+void process_table_done(struct process_table *t) {
   for (size_t i = 0; i < t->n; i++)
-    process_free(t->processes[i], gone, ctx);
+    process_free(t, t->processes[i]);
   free(t->processes);
-  free(t->spare);
   *t = (struct process_table){0};
 }

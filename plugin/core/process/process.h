@@ -96,20 +96,19 @@ struct process {
 struct process_table {
   struct process **processes; /* sorted by pid */
   size_t n;
-  size_t cap;
-  struct process **spare; /* same size, for the next update */
+  /* Called before a process is forgotten; set once. */
+  void (*gone)(void *ctx, struct process *p);
+  void *ctx;
 };
 
 /*
  * Updates the table to the listing, which is sorted by pid: keeps known pids,
- * adds new ones with all fields but pid and ino zero, and calls gone() for
- * missing ones before it frees them. Sets the state to PROCESS_UNSEEN, except
- * for kernel threads with the same inode as before. After -ENOMEM new pids may
- * be missing.
+ * adds new ones with all fields but pid and ino zero, and frees missing ones.
+ * Sets the state to PROCESS_UNSEEN, except for kernel threads with the same
+ * inode as before. After -ENOMEM new pids may be missing.
  */
 int process_table_update(struct process_table *t,
-                         const struct procfs_entry *entries, size_t n,
-                         void (*gone)(void *ctx, struct process *p), void *ctx);
+                         const struct procfs_entry *entries, size_t n);
 
 /* True if the process may be in any group: it could not be identified or
  * matched yet. A process that was identified before stays in its groups. */
@@ -118,15 +117,11 @@ bool process_is_unidentified(const struct process *p);
 struct process *process_table_find(const struct process_table *t, uint32_t pid);
 
 /* Forgets all but pid and inode, because another process has the pid now. */
-void process_reset(struct process *p,
-                   void (*gone)(void *ctx, struct process *p), void *ctx);
+void process_reset(const struct process_table *t, struct process *p);
 
-/* True if both run the same program image: a fork has its parent's stack and
- * text; an exec changes both. If the stack address is hidden, only the size of
- * the text is compared, and an exec of the same program goes unseen. */
-bool process_is_same_program(const struct process *a, const struct process *b);
-/* A key of the program image, with the same limits: changes with an exec, but
- * not with a change of name; never 0. */
+/* A key of the program image, not of its name; never 0. A fork has its parent's
+ * stack and text; an exec changes both. If the stack address is hidden, only
+ * the size of the text counts, and an exec of the same program goes unseen. */
 uint32_t process_program(const struct process *p);
 
 /* Links a new process to its parent, after the stat of both was read. If the
@@ -137,7 +132,6 @@ void process_table_link(const struct process_table *t, struct process *p);
 struct process *process_table_parent(const struct process_table *t,
                                      const struct process *p);
 
-void process_table_done(struct process_table *t,
-                        void (*gone)(void *ctx, struct process *p), void *ctx);
+void process_table_done(struct process_table *t);
 
 #endif

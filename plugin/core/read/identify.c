@@ -36,7 +36,7 @@ static void adopt_names(struct process *p, struct inspection *seen,
 static void adopt_stat(struct identify_ctx *in, struct process *p,
                        const struct stat_sample *s) {
   if (p->starttime_ticks != s->starttime_ticks)
-    process_reset(p, in->gone, in->gone_ctx);
+    process_reset(in->processes, p);
   p->starttime_ticks = s->starttime_ticks;
   if (!p->is_linked)
     p->parent_pid = s->ppid;
@@ -209,8 +209,8 @@ static bool skip_quarantined(struct identify_ctx *in, struct process *p,
   return true;
 }
 
-void identify_all(struct identify_ctx *in, struct process_table *t,
-                  uint64_t now_ns) {
+void identify_all(struct identify_ctx *in, uint64_t now_ns) {
+  const struct process_table *t = in->processes;
   struct read_batch batch;
 
   in->vanished = 0;

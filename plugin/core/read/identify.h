@@ -17,18 +17,15 @@
 
 struct identify_ctx {
   struct reader *reader;
+  struct process_table *processes;
   bool rules_need_executable; /* not only snapshots */
-  void (*gone)(void *ctx, struct process *p);
-  void *gone_ctx;
-  uint64_t vanished; /* processes that ended during the inspection */
+  uint64_t vanished;          /* processes that ended during the inspection */
 };
 
 /*
- * Sets the state of all processes that are PROCESS_UNSEEN. Calls gone() for the
- * old process if another process has its pid. Sets is_match_due if a name has
- * changed.
+ * Sets the state of all processes that are PROCESS_UNSEEN. Resets a process if
+ * another one has its pid. Sets is_match_due if a name has changed.
  */
-void identify_all(struct identify_ctx *in, struct process_table *t,
-                  uint64_t now_ns);
+void identify_all(struct identify_ctx *in, uint64_t now_ns);
 
 #endif

@@ -143,7 +143,7 @@ static const struct {
 #define CASES LENGTH(cases)
 
 static void add(struct fixture *f) {
-  const struct process_table t = {.processes = f->processes, .n = 2, .cap = 2};
+  const struct process_table t = {.processes = f->processes, .n = 2};
 
   aggregate_all(&f->a, &t, &f->table);
 }
@@ -315,7 +315,7 @@ AGGREGATE_TEST(guesses_are_limited_by_what_the_host_has_left) {
   struct process third = f->p;
   struct member member = {.is_asked = true, .is_unreadable = true};
   struct process *processes[] = {&f->p, &f->other, &third};
-  const struct process_table t = {.processes = processes, .n = 3, .cap = 3};
+  const struct process_table t = {.processes = processes, .n = 3};
   struct estimate est;
 
   third.member = &member;

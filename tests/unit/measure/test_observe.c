@@ -13,7 +13,7 @@
  * now. */
 struct fixture {
   struct reading_world *reading;
-  struct process *process, *processes[1], *spare[1];
+  struct process *process, *processes[1];
   struct policy policy;
   struct group_track group_track;
   struct group group, *groups[1];
@@ -35,7 +35,7 @@ static int make(void **state) {
       .policy = {.refresh = REFRESH_ADAPTIVE, .max_lock_hold_ns = NS_PER_S},
       .group = {.policy = &f.policy, .track = &f.group_track},
       .groups = {&f.group},
-      .table = {.processes = f.processes, .n = 1, .spare = f.spare}};
+      .table = {.processes = f.processes, .n = 1}};
   sharing_init(&f.group_track.sharing, 0);
   measurer_init(&f.measurer, r->procfs, &r->reader, r->diags);
   f.measurer.cycle.interval_ns = NS_PER_S;

@@ -419,9 +419,7 @@ struct single {
 };
 
 static void run_single(struct single *s, uint64_t now_ns) {
-  struct process *spare[1];
-  const struct process_table t = {
-      .processes = s->processes, .n = 1, .cap = 1, .spare = spare};
+  const struct process_table t = {.processes = s->processes, .n = 1};
   const struct meminfo_sample meminfo = {0};
 
   assert_int_equal(measurer_run(&s->m, &t, &s->table, &meminfo, now_ns), 0);

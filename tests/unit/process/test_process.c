@@ -36,7 +36,9 @@ static void update(struct process_table *t, const struct procfs_entry *entries,
   if (n > 0)
     memcpy(copy, entries, n * sizeof(*copy));
   *gone = (struct gone){.n = 0};
-  assert_int_equal(process_table_update(t, copy, n, note_gone, gone), 0);
+  t->gone = note_gone;
+  t->ctx = gone;
+  assert_int_equal(process_table_update(t, copy, n), 0);
   free(copy);
 }
 
@@ -44,7 +46,8 @@ static void finish(struct process_table *t) {
   struct gone gone = {.n = 0};
   size_t n = t->n;
 
-  process_table_done(t, note_gone, &gone);
+  t->ctx = &gone;
+  process_table_done(t);
   assert_int_equal(gone.n, n);
   assert_int_equal(t->n, 0);
   assert_null(t->processes);
@@ -116,7 +119,7 @@ TEST(reset_forgets_all_but_pid_and_inode) {
   p->is_linked = p->is_settled = true;
   p->n_groups = p->n_claims = 1;
   p->is_kcmp_refused = true;
-  process_reset(p, note_gone, &gone);
+  process_reset(&t, p);
   assert_true(gone.has[5]);
   memset(&want, 0, sizeof(want));
   want.pid = 5;
