@@ -85,15 +85,6 @@ static inline bool is_hex_digit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-/* FNV-1a. Whoever chooses the text can make two with the same hash. */
-static inline uint32_t hash_text(const char *text, size_t len) {
-  uint32_t hash = UINT32_C(0x811c9dc5);
-
-  for (size_t i = 0; i < len; i++)
-    hash = (hash ^ (unsigned char)text[i]) * UINT32_C(0x01000193);
-  return hash;
-}
-
 /* Consumes blanks, a number and " kB"; the result is in bytes. False also if
  * that does not fit. */
 bool parse_kb(struct cursor *s, uint64_t *ret_bytes);

@@ -4,7 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proc/arith.h"
+#include "proc/array.h"
+
 #define REST 0
+
 static void set_error(struct mapping_table *t, int error) {
   if (!t->error)
     t->error = error;
@@ -14,49 +18,43 @@ void mapping_table_done(struct mapping_table *t) {
   for (size_t i = 1; i < t->n; i++)
     free(t->mappings[i].name);
   free(t->mappings);
-  free(t->slots);
+  free(t->by_name);
   *t = (struct mapping_table){0};
 }
 
 /* --- finding a mapping by its name --- */
 
-/* The process under inspection chooses the names, but a bad choice can cost at
- * most MAPPING_NAMES_MAX steps per name. */
-static uint32_t *find_slot(const struct mapping_table *t, const char *name,
-                           size_t len) {
-  size_t i = hash_text(name, len) & (t->n_slots - 1);
+static int compare_names(const char *a, size_t a_len, const char *b,
+                         size_t b_len) {
+  int order = memcmp(a, b, min(a_len, b_len));
 
-  while (t->slots[i] != 0) {
-    const struct mapping *m = &t->mappings[t->slots[i]];
-
-    if (m->name_len == len && memcmp(m->name, name, len) == 0)
-      break;
-    i = (i + 1) & (t->n_slots - 1);
-  }
-  return &t->slots[i];
+  return order ? order : (a_len > b_len) - (a_len < b_len);
 }
 
-/* Doubles the room; slots are at most half full. */
-static bool grow(struct mapping_table *t) {
-  size_t cap = t->cap ? t->cap * 2 : 64;
-  struct mapping *mappings = reallocarray(t->mappings, cap, sizeof(*mappings));
-  uint32_t *slots = calloc(cap * 2, sizeof(*slots));
+struct key {
+  const struct mapping *mappings;
+  struct span name;
+};
 
-  if (mappings) {
-    t->mappings = mappings;
-    if (t->n == 0)
-      mappings[t->n++] = (struct mapping){.name = NULL};
-  }
-  if (!mappings || !slots) {
-    free(slots);
+static int compare_key(const void *key, const void *element) {
+  const struct key *k = key;
+  const struct mapping *m = &k->mappings[*(const uint32_t *)element];
+
+  return compare_names(k->name.text, k->name.len, m->name, m->name_len);
+}
+
+/* Makes room for another mapping; the first one is the rest. */
+static bool make_room(struct mapping_table *t) {
+  struct mapping *mappings =
+      array_room(t->mappings, t->n, &t->cap, sizeof(*mappings));
+
+  if (!mappings) {
+    set_error(t, -ENOMEM);
     return false;
   }
-  free(t->slots);
-  t->slots = slots;
-  t->n_slots = cap * 2;
-  t->cap = cap;
-  for (size_t i = 1; i < t->n; i++)
-    *find_slot(t, mappings[i].name, mappings[i].name_len) = (uint32_t)i;
+  t->mappings = mappings;
+  if (t->n == 0)
+    mappings[t->n++] = (struct mapping){.name = NULL};
   return true;
 }
 
@@ -67,30 +65,36 @@ static bool is_full(const struct mapping_table *t, size_t more) {
 
 /* Returns the index of the mapping of that name and adds it if needed; REST if
  * there is no room for it, or no memory. */
-static size_t get_or_add(struct mapping_table *t, const char *name,
-                         size_t len) {
-  uint32_t *slot;
+static size_t get_or_add(struct mapping_table *t, struct span name) {
+  bool is_found;
+  uint32_t *by_name;
+  size_t n_names, place;
   char *copy;
 
-  if (t->n == t->cap && !grow(t)) {
+  if (!make_room(t))
+    return REST;
+  n_names = t->n - 1;
+  place = array_find(t->by_name, n_names, sizeof(*by_name),
+                     &(struct key){t->mappings, name}, compare_key, &is_found);
+  if (is_found)
+    return t->by_name[place];
+  if (is_full(t, name.len))
+    return REST;
+  copy = malloc(name.len + 1);
+  by_name = copy ? array_insert(t->by_name, &n_names, &t->cap_names,
+                                sizeof(*by_name), place)
+                 : NULL;
+  if (!by_name) {
+    free(copy);
     set_error(t, -ENOMEM);
     return REST;
   }
-  slot = find_slot(t, name, len);
-  if (*slot != 0)
-    return *slot;
-  if (is_full(t, len))
-    return REST;
-  copy = malloc(len + 1);
-  if (!copy) {
-    set_error(t, -ENOMEM);
-    return REST;
-  }
-  memcpy(copy, name, len);
-  copy[len] = '\0';
-  t->name_bytes += len;
-  t->mappings[t->n] = (struct mapping){.name = copy, .name_len = len};
-  *slot = (uint32_t)t->n;
+  t->by_name = by_name;
+  by_name[place] = (uint32_t)t->n;
+  memcpy(copy, name.text, name.len);
+  copy[name.len] = '\0';
+  t->name_bytes += name.len;
+  t->mappings[t->n] = (struct mapping){.name = copy, .name_len = name.len};
   return t->n++;
 }
 
@@ -110,12 +114,10 @@ static unsigned permissions_of(const struct span *text) {
 
 static void add_mapping(struct mapping_table *t,
                         const struct rollup_line *line) {
-  static const char anonymous[] = "[anon]";
-  bool has_name = line->name.len > 0;
+  static const struct span anonymous = {"[anon]", 6};
   struct mapping *m;
 
-  t->current = get_or_add(t, has_name ? line->name.text : anonymous,
-                          has_name ? line->name.len : sizeof(anonymous) - 1);
+  t->current = get_or_add(t, line->name.len > 0 ? line->name : anonymous);
   if (t->error)
     return;
   m = &t->mappings[t->current];
@@ -212,21 +214,13 @@ int mapping_table_add(struct mapping_table *t,
     size_t place = REST;
 
     if (m->name)
-      place = get_or_add(t, m->name, m->name_len);
-    else if (t->n == 0 && !grow(t))
-      set_error(t, -ENOMEM);
+      place = get_or_add(t, (struct span){m->name, m->name_len});
+    else if (t->n == 0)
+      make_room(t);
     if (!t->error)
       merge(&t->mappings[place], m);
   }
   return t->error;
-}
-
-static int compare_names(const struct mapping *a, const struct mapping *b) {
-  size_t len = a->name_len < b->name_len ? a->name_len : b->name_len;
-  int order = memcmp(a->name, b->name, len);
-
-  return order ? order
-               : (a->name_len > b->name_len) - (a->name_len < b->name_len);
 }
 
 /* Its Pss; or its size, an upper bound, if Pss is unknown. */
@@ -242,7 +236,9 @@ static int compare(const void *left, const void *right) {
     x = a->size;
     y = b->size;
   }
-  return x == y ? compare_names(a, b) : x < y ? 1 : -1;
+  if (x == y)
+    return compare_names(a->name, a->name_len, b->name, b->name_len);
+  return x < y ? 1 : -1;
 }
 
 void mapping_table_rank(struct mapping_table *t, size_t max,

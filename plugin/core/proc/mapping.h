@@ -43,8 +43,8 @@ struct mapping {
 struct mapping_table {
   struct mapping *mappings; /* the first one is the rest */
   size_t n, cap;
-  uint32_t *slots; /* by hash of the name: index of the mapping, or 0 */
-  size_t n_slots;
+  uint32_t *by_name; /* indices of the others, sorted by name */
+  size_t cap_names;
   size_t name_bytes;
   size_t current; /* the mapping of the current lines */
   int error;      /* 0, -EBADMSG or -ENOMEM */
