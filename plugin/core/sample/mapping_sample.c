@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "proc/arith.h"
-#include "proc/array.h"
 #include "sample/sampled.h"
 
 #define KNOWN                                                                  \
@@ -13,225 +12,138 @@
    1U << ROLLUP_PRIVATE_CLEAN | 1U << ROLLUP_PRIVATE_DIRTY |                   \
    1U << ROLLUP_ANONYMOUS)
 
-/* The mappings of one name: the pages that were found in them. */
-struct mapping_tally {
-  struct page_tally kinds[PAGE_KINDS];
-  bool is_shmem;
-};
-
-/* A run of pages of one mapping. */
-struct segment {
-  uint64_t first;
-  size_t mapping; /* index in the table */
+/* Pages of a kind: by statm, and in the sample. */
+struct kind_pages {
+  uint64_t pages, found;
 };
 
 struct mapping_sample {
-  struct mapping_table *table;   /* as maps has them */
-  struct mapping_tally *tallies; /* of each mapping of the table */
-  size_t n_tallies, cap_tallies;
-  struct segment *segments; /* all mappings, by address */
-  size_t n, cap;
-  size_t at; /* segment of the last page */
-  bool is_out_of_memory;
+  struct mapping_tallies in;
   bool has_mapcounts; /* as in struct page_lookup */
   uint64_t page_size;
-  /* The pages of one kind in all mappings: by statm, and in the sample. */
-  uint64_t pages[PAGE_KINDS], found[PAGE_KINDS];
+  /* In all mappings, and in those that did not get theirs yet. */
+  struct kind_pages all[PAGE_KINDS], left[PAGE_KINDS];
 };
 
-/* --- the sample --- */
+/* The mapping's part of the pages, by the sample; at most its size. The pages
+ * beyond that are divided between the mappings that are left. */
+static uint64_t take_pages(struct mapping_sample *s, size_t i,
+                           enum page_kind kind) {
+  uint32_t found = s->in.tallies[i].kinds[kind].pages;
+  struct kind_pages *left = &s->left[kind];
+  uint64_t pages;
 
-static void see_mapping(void *ctx, const struct rollup_line *line) {
-  struct mapping_sample *s = ctx;
-  size_t mapping = mapping_table_add_line(s->table, line);
-  struct mapping_tally *tallies = s->tallies;
-  struct segment *segments = s->segments;
-
-  if (s->is_out_of_memory)
-    return;
-  tallies = array_room(tallies, mapping, &s->cap_tallies, sizeof(*tallies));
-  segments = array_room(segments, s->n, &s->cap, sizeof(*segments));
-  s->tallies = tallies ? tallies : s->tallies;
-  s->segments = segments ? segments : s->segments;
-  s->is_out_of_memory = !tallies || !segments;
-  if (s->is_out_of_memory)
-    return;
-  while (s->n_tallies <= mapping)
-    tallies[s->n_tallies++] = (struct mapping_tally){.is_shmem = false};
-  segments[s->n++] =
-      (struct segment){.first = line->start / s->page_size, .mapping = mapping};
-}
-
-static void see_page(void *ctx, uint64_t page, bool is_shmem,
-                     const struct page_finding *found) {
-  struct mapping_sample *s = ctx;
-  struct mapping_tally *t;
-
-  if (s->is_out_of_memory)
-    return;
-  if (s->segments[s->at].first > page) /* the next round */
-    s->at = 0;
-  while (s->at + 1 < s->n && s->segments[s->at + 1].first <= page)
-    s->at++;
-  t = &s->tallies[s->segments[s->at].mapping];
-  t->is_shmem |= is_shmem;
-  page_tally_add(&t->kinds[found->kind], found);
-}
-
-/* --- present pages --- */
-
-static uint32_t found_in(const struct mapping_sample *s, size_t i,
-                         enum page_kind kind) {
-  return s->tallies[i].kinds[kind].pages;
-}
-
-/* The mapping's part of the pages, by the sample; at most its size. */
-static uint64_t share_of(const struct mapping_sample *s, size_t i,
-                         enum page_kind kind) {
-  double found = found_in(s, i, kind);
-
-  if (found <= 0)
+  if (found == 0)
     return 0;
-  return min(amount_from(
-                 (double)s->pages[kind] * found / (double)s->found[kind] + 0.5),
-             s->table->mappings[i].size / s->page_size);
+  pages = amount_from((double)left->pages * found / (double)left->found + 0.5);
+  pages = min(pages, s->in.table->mappings[i].size / s->page_size);
+  left->pages -= pages;
+  left->found -= found;
+  return pages;
 }
-
-static void add_pages(const struct mapping_sample *s, size_t i,
-                      enum page_kind kind, uint64_t pages) {
-  const struct mapping_tally *t = &s->tallies[i];
-  const struct page_tally *found = &t->kinds[kind];
-  uint64_t *bytes = s->table->mappings[i].sum.bytes;
-  bool is_dirty = kind == PAGE_ANON || t->is_shmem;
-  uint64_t all = pages * s->page_size, own = 0;
-
-  if (found->pages > 0)
-    own = sampled_whole_kib((double)all * found->exclusive / found->pages);
-  bytes[ROLLUP_RSS] += all;
-  bytes[ROLLUP_ANONYMOUS] += kind == PAGE_ANON ? all : 0;
-  bytes[is_dirty ? ROLLUP_PRIVATE_DIRTY : ROLLUP_PRIVATE_CLEAN] += own;
-  bytes[is_dirty ? ROLLUP_SHARED_DIRTY : ROLLUP_SHARED_CLEAN] += all - own;
-}
-
-/* The mapping with the most pages in the sample takes the pages that the others
- * leave: so the sum equals statm. */
-static void fill_kind(const struct mapping_sample *s, enum page_kind kind) {
-  uint64_t left = s->pages[kind];
-  size_t largest = 0;
-
-  for (size_t i = 1; i < s->table->n; i++)
-    if (found_in(s, i, kind) > found_in(s, largest, kind))
-      largest = i;
-  for (size_t i = 0; i < s->table->n; i++) {
-    uint64_t pages = i == largest ? 0 : min(share_of(s, i, kind), left);
-
-    add_pages(s, i, kind, pages);
-    left -= pages;
-  }
-  if (s->found[kind] > 0)
-    add_pages(s, largest, kind, left);
-}
-
-/* --- prices --- */
 
 /* Adds the error of the number of pages to that of their prices. */
 static void add_presence(const struct mapping_sample *s, size_t i,
                          enum page_kind kind, struct sampled_deviation *d) {
-  const struct page_tally *t = &s->tallies[i].kinds[kind];
-  double found = (double)s->found[kind], part = t->pages / found;
+  const struct page_tally *t = &s->in.tallies[i].kinds[kind];
+  double found = (double)s->all[kind].found, part = t->pages / found;
 
   if (t->pages > 0)
-    d->noise =
-        hypot(sampled_spread(d), sqrt(part * (1 - part) / found) *
-                                     (double)(s->pages[kind] * s->page_size) *
-                                     t->price / t->pages);
+    d->noise = hypot(sampled_spread(d),
+                     sqrt(part * (1 - part) / found) *
+                         (double)(s->all[kind].pages * s->page_size) *
+                         t->price / t->pages);
 }
 
-static void fill_pss(const struct mapping_sample *s, size_t i) {
-  const struct mapping_tally *t = &s->tallies[i];
-  struct mapping *m = &s->table->mappings[i];
-  uint64_t all_anon = m->sum.bytes[ROLLUP_ANONYMOUS];
-  struct page_sums anon = {.found = t->kinds[PAGE_ANON], .alike = 1};
-  struct page_sums files = {.found = t->kinds[PAGE_FILE], .alike = 1};
-  struct sampled amounts = {.anon = 0};
-  uint64_t pss;
+/* Adds the amounts of a kind. */
+static void add(struct mapping *m, const struct sampled *amounts) {
+  struct rollup u;
 
-  sampled_add_anon(&amounts, &anon, (double)all_anon);
-  sampled_add_files(&amounts, &files,
-                    (double)(m->sum.bytes[ROLLUP_RSS] - all_anon));
-  add_presence(s, i, PAGE_ANON, &amounts.error.pss_anon);
-  add_presence(s, i, PAGE_FILE, &amounts.error.pss_files);
-  pss = max(sampled_whole_kib(amounts.pss_anon + amounts.pss_files),
-            rollup_uss(&m->sum));
-  m->sum.bytes[ROLLUP_PSS] = min(pss, m->sum.bytes[ROLLUP_RSS]);
-  m->sum.known |= 1U << ROLLUP_PSS;
-  m->pss_error = amount_from(sampled_pss_error(&amounts.error));
+  sampled_rollup(amounts, &u);
+  for (unsigned field = 0; field < ROLLUP_FIELDS; field++)
+    m->sum.bytes[field] += u.bytes[field];
+}
+
+static void fill(struct mapping_sample *s, size_t i) {
+  const struct mapping_tally *t = &s->in.tallies[i];
+  struct mapping *m = &s->in.table->mappings[i];
+  struct page_sums sums = {.found = t->kinds[PAGE_ANON], .alike = 1};
+  struct sampled anon = {.anon = 0}, files = {.shmem_part = t->is_shmem};
+
+  sampled_add_anon(&anon, &sums,
+                   (double)(take_pages(s, i, PAGE_ANON) * s->page_size));
+  sums.found = t->kinds[PAGE_FILE];
+  sampled_add_files(&files, &sums,
+                    (double)(take_pages(s, i, PAGE_FILE) * s->page_size));
+  add(m, &anon);
+  add(m, &files);
+  add_presence(s, i, PAGE_ANON, &anon.error.pss_anon);
+  add_presence(s, i, PAGE_FILE, &files.error.pss_files);
+  anon.error.pss_files = files.error.pss_files;
+  m->pss_error = amount_from(sampled_pss_error(&anon.error));
 }
 
 /* A mapping with exclusive pages only has a known Pss, even if the number of
  * processes that map a page is unknown. */
-static void finish(const struct mapping_sample *s, size_t i) {
-  const struct page_tally *t = s->tallies[i].kinds;
-  struct mapping *m = &s->table->mappings[i];
+static void finish(struct mapping_sample *s, size_t i) {
+  const struct page_tally *t = s->in.tallies[i].kinds;
+  struct mapping *m = &s->in.table->mappings[i];
   uint64_t found = (uint64_t)t[PAGE_ANON].pages + t[PAGE_FILE].pages;
 
   m->is_sampled = true;
   m->pages_sampled = found;
   if (found == 0)
     return;
+  fill(s, i);
   m->sum.known = KNOWN;
   if (s->has_mapcounts ||
       (uint64_t)t[PAGE_ANON].exclusive + t[PAGE_FILE].exclusive == found)
-    fill_pss(s, i);
+    m->sum.known |= 1U << ROLLUP_PSS;
 }
 
-static void fill(struct mapping_sample *s, const struct statm_sample *statm) {
-  s->pages[PAGE_ANON] = statm->resident_pages - statm->shared_pages;
-  s->pages[PAGE_FILE] = statm->shared_pages;
+static void finish_all(struct mapping_sample *s,
+                       const struct statm_sample *statm) {
+  size_t n = s->in.table->n;
+
+  s->all[PAGE_ANON].pages = statm->resident_pages - statm->shared_pages;
+  s->all[PAGE_FILE].pages = statm->shared_pages;
   for (unsigned kind = 0; kind < PAGE_KINDS; kind++) {
-    for (size_t i = 0; i < s->table->n; i++)
-      s->found[kind] += found_in(s, i, kind);
-    fill_kind(s, kind);
+    for (size_t i = 0; i < n; i++)
+      s->all[kind].found += s->in.tallies[i].kinds[kind].pages;
+    s->left[kind] = s->all[kind];
   }
-  for (size_t i = 0; i < s->table->n; i++)
+  for (size_t i = 0; i < n; i++)
     finish(s, i);
 }
 
-/* --- all of it --- */
-
 static int read_all(struct mapping_sample *s, struct page_reader *r,
                     const struct proc_ref *p, struct page_request request) {
-  const struct page_watcher watcher = {
-      .see_mapping = see_mapping, .see_page = see_page, .ctx = s};
   struct page_sample pages;
   int rc;
 
-  request.watcher = &watcher;
+  request.mappings = &s->in;
   rc = page_sample_read(r, p, &request, &pages);
   if (rc != 0)
     return rc;
   page_layout_drop(pages.layout);
   s->has_mapcounts = pages.has_mapcounts;
-  rc = s->is_out_of_memory ? -ENOMEM : s->table->error;
-  if (rc == 0)
-    fill(s, &pages.statm);
-  return rc;
+  finish_all(s, &pages.statm);
+  return 0;
 }
 
 int mapping_sample_read(struct page_reader *r, const struct proc_ref *p,
                         const struct page_request *request,
                         struct mapping_table **ret) {
   struct mapping_sample s = {.page_size = r->page_size,
-                             .table = calloc(1, sizeof(*s.table))};
-  int rc = s.table ? read_all(&s, r, p, *request) : -ENOMEM;
+                             .in.table = calloc(1, sizeof(*s.in.table))};
+  int rc = s.in.table ? read_all(&s, r, p, *request) : -ENOMEM;
 
   if (rc == 0) {
-    *ret = s.table;
-  } else if (s.table) {
-    mapping_table_done(s.table);
-    free(s.table);
+    *ret = s.in.table;
+  } else if (s.in.table) {
+    mapping_table_done(s.in.table);
+    free(s.in.table);
   }
-  free(s.tallies);
-  free(s.segments);
+  free(s.in.tallies);
   return rc;
 }

@@ -44,11 +44,12 @@ static uint64_t end_of(const struct run_list *l) {
   return l->n > 0 ? l->runs[l->n - 1].end : 0;
 }
 
-/* Adds a run; adjacent runs of one sort become one. */
+/* Adds a run; adjacent runs of one mapping and sort become one. */
 static int add_run(struct run_list *l, const struct page_run *run) {
   struct page_run *runs;
 
   if (run->first == end_of(l) && l->n > 0 &&
+      run->mapping == l->runs[l->n - 1].mapping &&
       run->is_shmem == l->runs[l->n - 1].is_shmem) {
     l->runs[l->n - 1].end = run->end;
     return 0;
@@ -81,7 +82,7 @@ void page_layout_drop(struct page_layout *l) {
 struct maps_feed {
   struct page_reader *reader;
   struct page_layout *layout;
-  const struct page_watcher *watcher; /* or NULL */
+  struct mapping_table *table; /* or NULL */
   uint32_t pid;
   int error;
 };
@@ -151,8 +152,8 @@ static int add_mapping(struct maps_feed *f, const struct rollup_line *line) {
 
   if (line->kind != ROLLUP_LINE_MAPPING || run.first < end_of(mapped))
     return -EBADMSG;
-  if (f->watcher)
-    f->watcher->see_mapping(f->watcher->ctx, line);
+  if (f->table)
+    run.mapping = (uint32_t)mapping_table_add_line(f->table, line);
   if (run.first == run.end || is_left_out(f, line))
     return 0;
   return mapped->n < RUNS_MOST ? add_run(mapped, &run) : -EFBIG;
@@ -233,11 +234,10 @@ static int refine_piece(struct refining *f, struct page_run *run) {
   int rc = find_present(f, run, &found);
 
   for (size_t i = 0; rc == 0 && i < found.n; i++) {
-    const struct page_run present = {.first =
-                                         found.regions[i].start / page_size,
-                                     .end = found.regions[i].end / page_size,
-                                     .is_shmem = run->is_shmem};
+    struct page_run present = *run;
 
+    present.first = found.regions[i].start / page_size;
+    present.end = found.regions[i].end / page_size;
     pages += present.end - present.first;
     rc = add_run(&f->present, &present);
   }
@@ -275,12 +275,10 @@ static int refine(struct page_layout *l, struct page_reader *r, int pagemap) {
 /* --- all of it --- */
 
 int page_layout_read(struct page_reader *r, uint32_t pid, int pagemap,
-                     uint64_t resident_pages,
-                     const struct page_watcher *watcher,
+                     uint64_t resident_pages, struct mapping_table *table,
                      struct page_layout **ret) {
   struct page_layout *l = calloc(1, sizeof(*l));
-  struct maps_feed f = {
-      .reader = r, .layout = l, .watcher = watcher, .pid = pid};
+  struct maps_feed f = {.reader = r, .layout = l, .table = table, .pid = pid};
   int rc;
 
   if (!l)
@@ -288,7 +286,7 @@ int page_layout_read(struct page_reader *r, uint32_t pid, int pagemap,
   atomic_init(&l->holders, 1);
   rc = procfs_read_pieces(r->procfs, pid, "maps", feed_maps, &f);
   if (rc == 0)
-    rc = f.error;
+    rc = f.error ? f.error : table ? table->error : 0;
   if (rc == 0 && resident_pages < page_layout_pages(l, PAGES_ALL) / SPARSE)
     rc = refine(l, r, pagemap);
   if (rc != 0) {

@@ -14,7 +14,7 @@
 #ifndef SMAPS_PAGE_LAYOUT_H
 #define SMAPS_PAGE_LAYOUT_H
 
-#include "proc/rollup.h"
+#include "proc/mapping.h"
 #include "sample/page_lookup.h"
 
 /* Does not change. Counted by references, which different threads may hold and
@@ -28,24 +28,14 @@ void page_layout_drop(struct page_layout *l);
 
 /* --- for page_sample.c --- */
 
-/* Gets each line of maps, also of mappings that are left out; and each present
- * page that is drawn. */
-struct page_watcher {
-  void (*see_mapping)(void *ctx, const struct rollup_line *line);
-  void (*see_page)(void *ctx, uint64_t page, bool is_shmem,
-                   const struct page_finding *found);
-  void *ctx;
-};
-
 /*
- * Makes a layout from the maps in an open directory of a process; watcher may
- * be NULL. It is refined by the open pagemap if fewer than a third of the
- * mapped pages are resident. Returns 0, an outcome of procfs.h or a negative
- * errno: -EFBIG for more than some 100,000 separate runs.
+ * Makes a layout from the maps of a process, and adds all mappings to the
+ * table, if that is not NULL. It is refined by the open pagemap if fewer than a
+ * third of the mapped pages are resident. Returns 0, an outcome of procfs.h or
+ * a negative errno: -EFBIG for more than some 100,000 separate runs.
  */
 int page_layout_read(struct page_reader *r, uint32_t pid, int pagemap,
-                     uint64_t resident_pages,
-                     const struct page_watcher *watcher,
+                     uint64_t resident_pages, struct mapping_table *table,
                      struct page_layout **ret);
 
 /* --- pages to draw from --- */
@@ -58,6 +48,7 @@ enum page_sort { PAGES_ALL, PAGES_OWN, PAGES_SHMEM };
 struct page_run {
   uint64_t first, end;
   bool is_shmem;
+  uint32_t mapping; /* index in the table, if there is one */
 };
 
 /* The next run of a sort, by address; false after the last. Zero *at before the

@@ -1,6 +1,8 @@
 #include "sample/page_sample.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "proc/arith.h"
@@ -57,16 +59,22 @@ static void choose(struct page_lookup *l, struct choice *c, uint32_t most,
 }
 
 /* Before 6.11 huge pages of shmem look like anonymous ones. */
-static void tally(struct drawing *s, const struct page_finding *found,
-                  bool is_shmem) {
-  if (is_shmem)
+static void tally(struct drawing *s, const struct page_run *run,
+                  const struct page_finding *found) {
+  const struct mapping_tallies *mappings = s->request->mappings;
+
+  if (run->is_shmem)
     page_tally_add(&s->sample->shmem, found);
   else if (found->kind == PAGE_ANON || !s->is_anon_alone)
     page_tally_add(&s->sample->kinds[found->kind], found);
+  if (!mappings)
+    return;
+  mappings->tallies[run->mapping].is_shmem |= run->is_shmem;
+  page_tally_add(&mappings->tallies[run->mapping].kinds[found->kind], found);
 }
 
-static int look_up(struct drawing *s, uint64_t page, bool is_shmem) {
-  const struct page_watcher *watcher = s->request->watcher;
+static int look_up(struct drawing *s, uint64_t page,
+                   const struct page_run *run) {
   struct page_finding found;
   int rc = page_lookup_find(s->lookup, page, &found);
 
@@ -76,9 +84,7 @@ static int look_up(struct drawing *s, uint64_t page, bool is_shmem) {
   if (!found.is_resident)
     return 0;
   s->found++;
-  if (watcher)
-    watcher->see_page(watcher->ctx, page, is_shmem, &found);
-  tally(s, &found, is_shmem);
+  tally(s, run, &found);
   choose(s->lookup, &s->probed, ASKED_MOST, page);
   return 0;
 }
@@ -94,7 +100,7 @@ static int draw(struct drawing *s, enum page_sort sort, uint64_t pages,
 
   for (uint64_t i = 0; rc == 0 && i < n; i++)
     if (page_walk_to(&walk, page_lookup_draw(s->lookup, pages, n, i), &page))
-      rc = look_up(s, page, walk.run.is_shmem);
+      rc = look_up(s, page, &walk.run);
   return rc;
 }
 
@@ -212,6 +218,7 @@ static bool can_count(const struct page_layout *l) {
  * for example. The picked pages show how many. */
 static int look_up_picked(struct census *c, enum page_kind kind) {
   struct drawing *s = c->sampling;
+  const struct page_run own = {.is_shmem = false};
   const struct choice *picked = &c->picked[kind];
   struct page_count *count = &c->counts[kind];
   uint64_t shared = count->pages - count->exclusive;
@@ -221,7 +228,7 @@ static int look_up_picked(struct census *c, enum page_kind kind) {
 
   for (uint64_t i = 0; rc == 0 && i < n; i++)
     rc = look_up(s, picked->pages[page_lookup_draw(s->lookup, picked->n, n, i)],
-                 false);
+                 &own);
   if (n > 0)
     count->pages = count->exclusive +
                    (uint32_t)(shared * s->sample->kinds[kind].pages / n);
@@ -250,7 +257,7 @@ static int draw_anon(struct drawing *s) {
   uint32_t n = s->sample->kinds[PAGE_ANON].pages;
 
   if (n >= ANON_LEAST || s->own_pages == s->pages ||
-      s->pages <= s->request->pages_wanted || s->request->watcher)
+      s->pages <= s->request->pages_wanted || s->request->mappings)
     return 0;
   s->is_anon_alone = true;
   return draw(s, PAGES_OWN, s->own_pages, min(s->own_pages, ANON_DRAWS));
@@ -342,6 +349,20 @@ static void count_unseen_pages(struct page_sample *s) {
   s->unseen = unseen > 0 ? unseen / resident : 0;
 }
 
+/* Adds the mappings to the table of the request, if it has one. */
+static int make_layout(const struct page_lookup *l, const struct proc_ref *p,
+                       const struct page_request *request,
+                       struct page_layout **ret) {
+  struct mapping_tallies *mappings = request->mappings;
+  int rc = page_layout_read(l->reader, l->pid, l->pagemap, p->resident_pages,
+                            mappings ? mappings->table : NULL, ret);
+
+  if (rc != 0 || !mappings)
+    return rc;
+  mappings->tallies = calloc(mappings->table->n, sizeof(*mappings->tallies));
+  return mappings->tallies ? 0 : -ENOMEM;
+}
+
 static int sample_pages(struct drawing *s) {
   const struct page_request *request = s->request;
   struct page_lookup *lookup = s->lookup;
@@ -350,7 +371,7 @@ static int sample_pages(struct drawing *s) {
 
   procfs_announce(lookup->reader->procfs, "pagemap");
   s->own_pages = page_layout_pages(s->layout, PAGES_OWN);
-  ret->has_census = !request->watcher &&
+  ret->has_census = !request->mappings &&
                     page_layout_pages(s->layout, PAGES_SHMEM) > 0 &&
                     can_count(s->layout);
   s->sort = ret->has_census ? PAGES_SHMEM : PAGES_ALL;
@@ -381,8 +402,7 @@ static int sample_from(struct page_lookup *l, const struct proc_ref *p,
 
   *ret = (struct page_sample){.layout = page_layout_share(given)};
   if (!given) {
-    rc = page_layout_read(l->reader, l->pid, l->pagemap, p->resident_pages,
-                          request->watcher, &ret->layout);
+    rc = make_layout(l, p, request, &ret->layout);
     ret->layout_ns = l->reader->clock_ns() - begin;
   }
   s.layout = ret->layout;

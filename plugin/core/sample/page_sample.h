@@ -48,13 +48,24 @@ struct page_sample {
   uint64_t layout_ns; /* CPU time of making it; 0 if it is the one given */
 };
 
+/* The mappings of one name: the pages that were drawn from them. */
+struct mapping_tally {
+  struct page_tally kinds[PAGE_KINDS];
+  bool is_shmem;
+};
+
+struct mapping_tallies {
+  struct mapping_table *table;   /* gets all mappings, as maps has them */
+  struct mapping_tally *tallies; /* of each; allocated, also by a failure */
+};
+
 struct page_request {
   uint32_t pages_wanted;      /* present ones */
   struct page_layout *layout; /* or NULL; the caller's reference */
   bool wants_probe;
-  /* Or NULL. With a watcher every page has the same chance to be drawn: there
-   * is no census. */
-  const struct page_watcher *watcher;
+  /* Or NULL. With mappings every page has the same chance to be drawn: there is
+   * no census. */
+  struct mapping_tallies *mappings;
   uint64_t seed;
 };
 

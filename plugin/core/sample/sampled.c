@@ -223,13 +223,14 @@ bool sampled_fuse(struct sampled *s, const struct rollup *estimate,
 
 /* --- as a rollup --- */
 
-uint64_t sampled_whole_kib(double bytes) {
+/* A baseline keeps KiB: without fractions sums still equal their parts. */
+static uint64_t whole_kib(double bytes) {
   return amount_from(bytes) / 1024 * 1024;
 }
 
 /* The bytes of shmem among the bytes, in whole KiB. */
 static uint64_t shmem_of(const struct sampled *s, uint64_t bytes) {
-  return sampled_whole_kib((double)bytes * s->shmem_part);
+  return whole_kib((double)bytes * s->shmem_part);
 }
 
 #define KNOWN                                                                  \
@@ -240,12 +241,11 @@ static uint64_t shmem_of(const struct sampled *s, uint64_t bytes) {
    1U << ROLLUP_ANONYMOUS | 1U << ROLLUP_SWAP | 1U << ROLLUP_SWAP_PSS)
 
 void sampled_rollup(const struct sampled *s, struct rollup *ret) {
-  uint64_t anon = sampled_whole_kib(s->anon),
-           files = sampled_whole_kib(s->files);
-  uint64_t pss_anon = min(sampled_whole_kib(s->pss_anon), anon);
-  uint64_t pss_files = min(sampled_whole_kib(s->pss_files), files);
+  uint64_t anon = whole_kib(s->anon), files = whole_kib(s->files);
+  uint64_t pss_anon = min(whole_kib(s->pss_anon), anon);
+  uint64_t pss_files = min(whole_kib(s->pss_files), files);
   uint64_t shmem = shmem_of(s, pss_files);
-  uint64_t uss = min(sampled_whole_kib(s->uss), pss_anon + pss_files);
+  uint64_t uss = min(whole_kib(s->uss), pss_anon + pss_files);
   uint64_t own = min(uss, pss_anon), own_files = uss - own;
   uint64_t own_shmem = shmem_of(s, own_files);
   uint64_t shared_shmem = shmem_of(s, files - own_files);
@@ -261,11 +261,11 @@ void sampled_rollup(const struct sampled *s, struct rollup *ret) {
   ret->bytes[ROLLUP_PRIVATE_CLEAN] = own_files - own_shmem;
   ret->bytes[ROLLUP_SHARED_DIRTY] = anon - own + shared_shmem;
   ret->bytes[ROLLUP_SHARED_CLEAN] = files - own_files - shared_shmem;
-  ret->bytes[ROLLUP_SWAP] = sampled_whole_kib(s->swap);
+  ret->bytes[ROLLUP_SWAP] = whole_kib(s->swap);
   ret->bytes[ROLLUP_SWAP_PSS] =
-      s->anon > 0 ? min(sampled_whole_kib(s->swap * s->pss_anon / s->anon),
-                        sampled_whole_kib(s->swap))
-                  : sampled_whole_kib(s->swap);
+      s->anon > 0
+          ? min(whole_kib(s->swap * s->pss_anon / s->anon), whole_kib(s->swap))
+          : whole_kib(s->swap);
 }
 
 double sampled_pss_common(const struct sampled_error *e) {

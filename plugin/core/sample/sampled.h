@@ -94,9 +94,6 @@ bool sampled_fuse(struct sampled *s, const struct rollup *estimate,
  * anonymous memory and shmem count as dirty, files as clean. */
 void sampled_rollup(const struct sampled *s, struct rollup *ret);
 
-/* A baseline keeps KiB: without fractions sums still equal their parts. */
-uint64_t sampled_whole_kib(double bytes);
-
 /* The standard deviation: the larger one of noise and rare. */
 double sampled_spread(const struct sampled_deviation *d);
 

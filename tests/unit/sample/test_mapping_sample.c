@@ -206,6 +206,7 @@ FIXTURE_TEST(holes_are_made_up_for) {
   take_sample(f, 500);
   assert_in_range(found_in(f, "/a"), 240, 300);
   assert_in_range(found_in(f, "/b"), 240, 300);
+  assert_true(get(f, "/a", ROLLUP_RSS) + get(f, "/b", ROLLUP_RSS) == 5000);
   paged_put(&f->in, 0, 10000, 0, false);
   for (uint64_t i = 0; i < 10000; i += 16)
     paged_put(&f->in, i, 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
