@@ -12,11 +12,6 @@
 #define ASKED_MOST 64
 #define PROBES 8
 
-/* If the sample has fewer anonymous pages than ANON_LEAST, ANON_DRAWS more are
- * drawn. */
-#define ANON_LEAST 50
-#define ANON_DRAWS 100
-
 /* The part of the resident pages that a given layout has to show. */
 #define SEEN_LEAST 0.75
 
@@ -38,9 +33,7 @@ struct drawing {
   struct page_sample *sample;
   enum page_sort sort; /* what is drawn: with a census, shmem alone */
   uint64_t pages;      /* of that sort */
-  uint64_t own_pages;  /* outside of shmem */
   uint32_t found;
-  bool is_anon_alone;   /* further pages of files are not tallied */
   struct choice probed; /* of the found pages */
 };
 
@@ -65,7 +58,7 @@ static void tally(struct drawing *s, const struct page_run *run,
 
   if (run->is_shmem)
     page_tally_add(&s->sample->shmem, found);
-  else if (found->kind == PAGE_ANON || !s->is_anon_alone)
+  else
     page_tally_add(&s->sample->kinds[found->kind], found);
   if (!mappings)
     return;
@@ -249,20 +242,6 @@ static int take_census(struct drawing *s) {
   return rc;
 }
 
-/* --- the same beside more of its own --- */
-
-/* Draws more pages outside of shmem, which has no anonymous pages: so all of
- * these still have the same chance. */
-static int draw_anon(struct drawing *s) {
-  uint32_t n = s->sample->kinds[PAGE_ANON].pages;
-
-  if (n >= ANON_LEAST || s->own_pages == s->pages ||
-      s->pages <= s->request->pages_wanted || s->request->mappings)
-    return 0;
-  s->is_anon_alone = true;
-  return draw(s, PAGES_OWN, s->own_pages, min(s->own_pages, ANON_DRAWS));
-}
-
 /* --- the probe --- */
 
 static void ask_about_windows(struct drawing *s) {
@@ -370,7 +349,6 @@ static int sample_pages(struct drawing *s) {
   int rc;
 
   procfs_announce(lookup->reader->procfs, "pagemap");
-  s->own_pages = page_layout_pages(s->layout, PAGES_OWN);
   ret->has_census = !request->mappings &&
                     page_layout_pages(s->layout, PAGES_SHMEM) > 0 &&
                     can_count(s->layout);
@@ -382,8 +360,8 @@ static int sample_pages(struct drawing *s) {
     ask_about_windows(s);
     walk_windows(s);
   }
-  if (rc == 0)
-    rc = ret->has_census ? take_census(s) : draw_anon(s);
+  if (rc == 0 && ret->has_census)
+    rc = take_census(s);
   ret->has_mapcounts = lookup->has_mapcounts;
   if (rc == 0)
     rc = page_lookup_read_statm(lookup, &ret->statm);
