@@ -129,7 +129,7 @@ static int open_pagecount(struct page_reader *r) {
 
 int page_lookup_open(struct page_reader *r, const struct proc_ref *p,
                      uint64_t seed, struct page_lookup *ret) {
-  struct page_lookup l = {.reader = r, .random = seed};
+  struct page_lookup l = {.reader = r};
   int rc = inspect_find_memory(r->procfs, p, &l.pid);
 
   if (rc == 0)
@@ -139,6 +139,8 @@ int page_lookup_open(struct page_reader *r, const struct proc_ref *p,
   prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
   l.pagecount = open_pagecount(r);
   l.has_mapcounts = l.pagecount >= 0;
+  /* Seeds that follow each other begin apart. */
+  srand48_r((long)(seed * UINT64_C(0x9e3779b97f4a7c15) >> 33), &l.random);
   *ret = l;
   return 0;
 }
@@ -151,24 +153,17 @@ void page_lookup_close(const struct page_lookup *l) {
 
 /* --- random numbers --- */
 
-/* splitmix64 */
-uint64_t page_lookup_random(struct page_lookup *l) {
-  uint64_t z = l->random += UINT64_C(0x9e3779b97f4a7c15);
+double page_lookup_random(struct page_lookup *l) {
+  double fraction;
 
-  z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-  return z ^ z >> 31;
-}
-
-/* In [0, 1). */
-static double next_fraction(struct page_lookup *l) {
-  return (double)(page_lookup_random(l) >> 11) * 0x1p-53;
+  drand48_r(&l->random, &fraction);
+  return fraction;
 }
 
 uint64_t page_lookup_draw(struct page_lookup *l, uint64_t pages, uint64_t n,
                           uint64_t i) {
   double part = (double)pages / (double)n;
-  uint64_t at = (uint64_t)(((double)i + next_fraction(l)) * part);
+  uint64_t at = (uint64_t)(((double)i + page_lookup_random(l)) * part);
 
   return at < pages ? at : pages - 1;
 }
@@ -206,7 +201,7 @@ static int look_at_present(struct page_lookup *l, uint64_t page, uint64_t entry,
                            struct page_finding *ret) {
   uint64_t mappings = 1;
 
-  if (!l->has_found && pagemap_frame(entry) == 0)
+  if (pagemap_frame(entry) == 0)
     l->has_mapcounts = false;
   if (!pagemap_is_exclusive(entry) && l->has_mapcounts) {
     int rc = count_mappings(l, entry, &mappings);
@@ -218,7 +213,6 @@ static int look_at_present(struct page_lookup *l, uint64_t page, uint64_t entry,
     if (page_lookup_is_in(l, page, PAGEMAP_ZERO))
       return 0;
   }
-  l->has_found = true;
   *ret = (struct page_finding){.is_resident = true,
                                .kind = pagemap_is_file(entry) ? PAGE_FILE
                                                               : PAGE_ANON,

@@ -18,6 +18,7 @@
 #define SMAPS_PAGE_LOOKUP_H
 
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "proc/statm.h"
 #include "read/inspect.h"
@@ -32,10 +33,10 @@ static inline bool pagemap_is_present(uint64_t entry) { return entry >> 63; }
 /* It belongs to a file or to shmem (since 3.5). */
 static inline bool pagemap_is_file(uint64_t entry) { return entry >> 61 & 1; }
 
-/* It is mapped once (since 4.2). Kernels before 6.11 set the bit for entries
- * that are not present, too. */
+/* It is mapped once (since 4.2). Only of present pages: kernels before 6.11 set
+ * the bit for others, too. */
 static inline bool pagemap_is_exclusive(uint64_t entry) {
-  return pagemap_is_present(entry) && (entry >> 56 & 1);
+  return entry >> 56 & 1;
 }
 
 /* The page frame of a present page; 0 if it is hidden from us. */
@@ -112,8 +113,7 @@ struct page_lookup {
    * of a page that is not exclusive is unknown, and the prices are those of the
    * exclusive pages. Certain once a page was found. */
   bool has_mapcounts;
-  bool has_found;
-  uint64_t random; /* the state of the random numbers */
+  struct drand48_data random;
 };
 
 struct page_finding {
@@ -140,7 +140,8 @@ int page_lookup_find(struct page_lookup *l, uint64_t page,
 bool page_lookup_is_in(const struct page_lookup *l, uint64_t page,
                        unsigned category);
 
-uint64_t page_lookup_random(struct page_lookup *l);
+/* In [0, 1). */
+double page_lookup_random(struct page_lookup *l);
 
 /*
  * One page at random out of each of n equal parts of `pages` pages: the number

@@ -46,7 +46,7 @@ static void choose(struct page_lookup *l, struct choice *c, uint32_t most,
   if (c->n < most)
     c->n++;
   else
-    place = page_lookup_random(l) % c->offered;
+    place = (uint64_t)(page_lookup_random(l) * (double)c->offered);
   if (place < most)
     c->pages[place] = page;
 }

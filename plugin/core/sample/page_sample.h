@@ -66,7 +66,7 @@ struct page_request {
   /* Or NULL. With mappings every page has the same chance to be drawn: there is
    * no census. */
   struct mapping_tallies *mappings;
-  uint64_t seed;
+  uint64_t seed; /* differs in each cycle; the same again in a test */
 };
 
 /* At most so many addresses are looked up for each wanted page. */

@@ -108,13 +108,6 @@ uint64_t sampling_cost_ns(const struct sampler *sampler,
          (is_layout_stale(sampler, p) ? p->member->sampling->layout_ns : 0);
 }
 
-/* Differs in each cycle, but is the same whenever a test is repeated. */
-static uint64_t seed_of(const struct sampler *sampler,
-                        const struct process *p) {
-  return (sampler->cycle->now_ns ^ (uint64_t)p->pid << 40) *
-         UINT64_C(0x9e3779b97f4a7c15);
-}
-
 struct read_job sampling_job(const struct sampler *sampler, struct process *p) {
   struct sampling *s = p->member->sampling;
 
@@ -128,7 +121,7 @@ struct read_job sampling_job(const struct sampler *sampler, struct process *p) {
       .request = {.pages_wanted = pages_wanted(p),
                   .layout = s->layout,
                   .wants_probe = !s->layout && !p->member->cost.is_learnt,
-                  .seed = seed_of(sampler, p)}};
+                  .seed = sampler->cycle->now_ns ^ (uint64_t)p->pid << 40}};
 }
 
 /* --- its result --- */
