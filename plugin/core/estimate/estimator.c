@@ -400,36 +400,34 @@ static struct sampled_error error_of_estimate(const struct cycle *cycle,
 }
 
 /* Learns from the sample, and takes the mean of it and of the estimate. */
-static bool meet(const struct cycle *cycle, struct track *t,
+static void meet(const struct cycle *cycle, struct track *t,
                  struct sampled *s) {
   struct sampled_error its = error_of_estimate(cycle, t);
   struct rollup expected, found;
 
   sampled_rollup(s, &found);
   expected = learn(cycle, t, &found, &s->error);
-  return sampled_fuse(s, &expected, &its);
+  sampled_fuse(s, &expected, &its);
 }
 
-bool estimator_sample(const struct cycle *cycle, struct track *t,
+void estimator_sample(const struct cycle *cycle, struct track *t,
                       struct sampled *s, uint32_t resident_pages,
                       uint32_t shared_pages) {
   struct observation before = t->now;
   struct rollup rollup;
-  bool agrees = true;
 
   t->now.resident_pages = resident_pages;
   t->now.shared_pages = shared_pages;
   t->now.vm_swap_kb = amount_narrow(amount_from(s->swap) / 1024);
   before.vm_swap_kb = t->now.vm_swap_kb;
   if (track_has_baseline(t))
-    agrees = meet(cycle, t, s);
+    meet(cycle, t, s);
   sampled_rollup(s, &rollup);
   t->unsure_bytes = 0;
   t->is_sampled = true;
   *t->sample_error = s->error;
   begin_anew(cycle, t, &rollup, &t->now);
   t->now = before;
-  return agrees;
 }
 
 /* What was in doubt before remains so; that of age has its time. */

@@ -82,11 +82,10 @@ void estimator_correct(const struct cycle *cycle, struct track *t,
 
 /*
  * Takes in a sample; resident_pages and shared_pages: of statm right after it.
- * The estimate is corrected by it, and not replaced. False if it contradicts
- * the estimate: that is forgotten then, and a larger sample is due. The track
- * has room for it (sampling.h).
+ * The estimate is corrected by it, and not replaced. The track has room for it
+ * (sampling.h).
  */
-bool estimator_sample(const struct cycle *cycle, struct track *t,
+void estimator_sample(const struct cycle *cycle, struct track *t,
                       struct sampled *s, uint32_t resident_pages,
                       uint32_t shared_pages);
 

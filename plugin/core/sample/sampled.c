@@ -11,7 +11,7 @@
 #define LAG_RATE 0.25
 /* Standard deviations that 99 of 100 samples do not exceed. */
 #define PUBLISHED 2.6
-#define CONTRADICTION 3.0
+#define APART 3.0
 /* With n pages seen, NONE_SEEN / n of all may differ from these, with 99 %
  * certainty: the rule of three. */
 #define NONE_SEEN 4.6
@@ -135,25 +135,13 @@ struct pair {
   const struct sampled_deviation *its_error;
 };
 
-static bool is_apart(const struct pair *p) {
-  return fabs(*p->value - p->estimate) >
-         CONTRADICTION *
-             hypot(sampled_spread(p->error), sampled_spread(p->its_error));
-}
-
-/* True if the sample differs from a more certain estimate. (A sample that is as
- * certain as the estimate simply replaces it.) */
-static bool contradicts(const struct pair *p) {
-  return sampled_spread(p->error) > sampled_spread(p->its_error) && is_apart(p);
-}
-
 static double gain_of(const struct pair *p) {
-  double ours = sampled_spread(p->error) * sampled_spread(p->error);
-  double theirs = sampled_spread(p->its_error) * sampled_spread(p->its_error);
+  double ours = sampled_spread(p->error), theirs = sampled_spread(p->its_error);
+  double sum = hypot(ours, theirs);
 
-  if (is_apart(p))
+  if (fabs(*p->value - p->estimate) > APART * sum)
     return 1;
-  return theirs > 0 ? fmax(theirs / (theirs + ours), GAIN_LEAST) : GAIN_LEAST;
+  return theirs > 0 ? fmax(pow(theirs / sum, 2), GAIN_LEAST) : GAIN_LEAST;
 }
 
 static double mix(double gain, double sample, double estimate) {
@@ -203,7 +191,7 @@ static struct sampled_error with_doubt(const struct sampled_error *estimate,
   return e;
 }
 
-bool sampled_fuse(struct sampled *s, const struct rollup *estimate,
+void sampled_fuse(struct sampled *s, const struct rollup *estimate,
                   const struct sampled_error *error) {
   struct sampled_error its = with_doubt(error, &s->error);
   const struct pair pairs[] = {
@@ -214,11 +202,7 @@ bool sampled_fuse(struct sampled *s, const struct rollup *estimate,
   const size_t n = sizeof(pairs) / sizeof(pairs[0]);
 
   for (size_t i = 0; i < n; i++)
-    if (contradicts(&pairs[i]))
-      return false;
-  for (size_t i = 0; i < n; i++)
     fuse(&pairs[i]);
-  return true;
 }
 
 /* --- as a rollup --- */

@@ -84,10 +84,10 @@ void sampled_doubt(struct sampled *s, double part);
 /*
  * Makes the sample the weighted mean of itself and the estimate of the same
  * process; error: of the estimate. The sample weighs at least a quarter, so
- * wrong estimates are forgotten. False if the two contradict each other: then
- * the sample stays as it was.
+ * wrong estimates are forgotten. An amount that is too far from the estimate
+ * for chance stays as it was.
  */
-bool sampled_fuse(struct sampled *s, const struct rollup *estimate,
+void sampled_fuse(struct sampled *s, const struct rollup *estimate,
                   const struct sampled_error *error);
 
 /* Gets the fields that a sample shows. It does not show which memory is dirty:
@@ -117,7 +117,6 @@ struct sampling {
   uint32_t pages;          /* of the last sample */
   uint32_t denied_until_s; /* pagemap is not tried again before */
   bool has_mapcounts;      /* the last sample knew the prices of pages */
-  bool wants_many;         /* it contradicted the estimate */
 };
 
 /* The kernel refuses pagemap, or has none, or there are too many mappings. */

@@ -11,7 +11,7 @@
 #include "sample/page_sample.h"
 
 /* How many pages are sampled: of all processes of a group together, and of each
- * at least and at most. MANY times as many without a usable estimate. */
+ * at least and at most. MANY times as many without an estimate. */
 #define PAGES_OF_GROUP 1000
 #define PAGES_LEAST 100
 #define PAGES_MOST 500
@@ -73,10 +73,9 @@ static uint64_t giants_of(const struct process *p) {
 static uint32_t pages_wanted(const struct process *p) {
   uint64_t pages =
       min(max(PAGES_OF_GROUP / giants_of(p), PAGES_LEAST), PAGES_MOST);
-  bool has_few =
-      track_has_baseline(&p->member->track) && !p->member->sampling->wants_many;
 
-  return (uint32_t)(has_few ? pages : MANY * pages);
+  return (uint32_t)(track_has_baseline(&p->member->track) ? pages
+                                                          : MANY * pages);
 }
 
 /* A little memory comes and goes with each thread. */
@@ -337,9 +336,9 @@ void sampling_take(struct sampler *sampler, struct process *p,
   measure(sampler, p, sample, &sampled);
   s->pages = pages_of(sample);
   s->has_mapcounts = sample->has_mapcounts;
-  s->wants_many = !estimator_sample(sampler->cycle, &p->member->track, &sampled,
-                                    amount_narrow(sample->statm.resident_pages),
-                                    amount_narrow(sample->statm.shared_pages));
+  estimator_sample(sampler->cycle, &p->member->track, &sampled,
+                   amount_narrow(sample->statm.resident_pages),
+                   amount_narrow(sample->statm.shared_pages));
   p->member->is_read = true;
   diag_note(sampler->diags,
             s->has_mapcounts ? DIAG_SAMPLED : DIAG_MAPCOUNT_DENIED, p, 0,

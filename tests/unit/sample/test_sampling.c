@@ -86,11 +86,13 @@ FIXTURE_TEST(mappings_are_read_again_when_they_may_be_others) {
 FIXTURE_TEST(giants_of_a_group_share_its_pages) {
   static const struct {
     uint32_t giants, before;
-    bool is_new, wants_many;
+    bool is_new;
     uint32_t pages;
-  } cases[] = {{1, 0, false, false, 500}, {3, 1, false, false, 333},
-               {1, 3, false, false, 333}, {11, 0, false, false, 100},
-               {3, 0, true, false, 1332}, {3, 0, false, true, 1332}};
+  } cases[] = {{1, 0, false, 500},
+               {3, 1, false, 333},
+               {1, 3, false, 333},
+               {11, 0, false, 100},
+               {3, 0, true, 1332}};
   struct group_track track;
   struct group group = {.track = &track}, *groups[] = {&group};
 
@@ -100,7 +102,6 @@ FIXTURE_TEST(giants_of_a_group_share_its_pages) {
     track = (struct group_track){.giants = cases[i].giants,
                                  .giants_before = cases[i].before};
     f->member.track.baseline.at_ns = !cases[i].is_new;
-    f->sampling.wants_many = cases[i].wants_many;
     assert_int_equal(
         sampling_job(&f->sampler, &f->process).request.pages_wanted,
         cases[i].pages);
