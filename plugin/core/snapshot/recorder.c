@@ -361,9 +361,16 @@ int recorder_close_up(const struct scene *s, struct reader *reader,
 
 /* --- documents --- */
 
+/* Keeps the error of the first document that is lost in a cycle. */
+static void note_error(struct recorder *r, int error) {
+  if (!r->is_one_lost)
+    r->error = error;
+  r->is_one_lost |= error < 0;
+}
+
 static void submit_document(struct recorder *r, const struct document *d,
                             int error) {
-  r->error = error;
+  note_error(r, error);
   if (error == 0)
     writer_submit(r->writer, d);
 }
@@ -399,7 +406,7 @@ static void run_captures(struct recorder *r, const struct scene *s,
   last_known_note(s);
   rc = begin_next(r, s, now_ns);
   if (rc < 0)
-    r->error = rc;
+    note_error(r, rc);
   if (r->capture.is_running)
     continue_capture(r, s);
 }
@@ -426,7 +433,7 @@ void recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns) {
   r->has_begun = true;
   if (!r->writer || (is_first && !r->settings->has_state_at_start))
     return;
-  /* The error of a capture is kept: a state is made again soon. */
-  run_state(r, s, now_ns);
+  r->is_one_lost = false;
   run_captures(r, s, now_ns);
+  run_state(r, s, now_ns);
 }

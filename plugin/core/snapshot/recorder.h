@@ -59,6 +59,7 @@ struct recorder {
   /* 0, or the error (-ENOMEM, -EFBIG for JSON_MAX) of the last document that
    * was due. That document is lost; the next is made when it is due. */
   int error;
+  bool is_one_lost;      /* in this cycle */
   pthread_mutex_t mutex; /* protects all below */
   uint64_t cycle_ns;     /* of the last cycle with captures; 0: none yet */
   struct cooldown cooldowns[COOLDOWNS_MAX];
