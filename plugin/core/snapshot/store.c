@@ -85,12 +85,6 @@ int store_replace(const char *path, const char *text, size_t len) {
 
 /* --- the directory --- */
 
-static int open_once(const char *directory) {
-  int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-  return fd < 0 ? -errno : fd;
-}
-
 /* A user who can write to the directory could replace our files. */
 static int check_directory(int fd) {
   struct stat st;
@@ -102,32 +96,20 @@ static int check_directory(int fd) {
   return st.st_mode & S_IWOTH ? -EPERM : 0;
 }
 
-static int make_directory(const char *directory) {
-  int fd =
-      mkdir(directory, DIRECTORY_MODE) == 0 ? open_once(directory) : -errno;
-
-  /* mkdir() applies the umask. */
-  if (fd >= 0 && fchmod(fd, DIRECTORY_MODE) != 0) {
-    int rc = -errno;
-
-    close(fd);
-    return rc;
-  }
-  return fd;
-}
-
 /* Opened for each file: since the last one the directory may have been moved,
  * mounted over or made writable. An open directory would also prevent an
  * unmount. */
 static int open_directory(const char *directory, bool makes) {
-  int fd = open_once(directory);
-  int rc;
+  bool is_new = makes && mkdir(directory, DIRECTORY_MODE) == 0;
+  int fd, rc;
 
-  if (fd == -ENOENT && makes)
-    fd = make_directory(directory);
+  if (makes && !is_new && errno != EEXIST)
+    return -errno;
+  fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0)
-    return fd;
-  rc = check_directory(fd);
+    return -errno;
+  /* mkdir() applies the umask. */
+  rc = is_new && fchmod(fd, DIRECTORY_MODE) != 0 ? -errno : check_directory(fd);
   if (rc == 0)
     return fd;
   close(fd);
@@ -233,11 +215,6 @@ static void make_name(const char *subject, uint64_t when_ns, char *ret,
       *c = '_';
 }
 
-static bool is_taken(const struct store *s, int dir_fd, const char *name) {
-  return s->is_one_a_time &&
-         faccessat(dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
 int store_add(const struct store *s, const char *subject, uint64_t when_ns,
               const char *text, size_t len, char *ret_path, size_t size) {
   char name[NAME_MAX + 1];
@@ -249,7 +226,10 @@ int store_add(const struct store *s, const char *subject, uint64_t when_ns,
   if (fd < 0)
     return fd;
   make_name(subject, when_ns, name, sizeof(name));
-  rc = is_taken(s, fd, name) ? -EEXIST : make_room(s, fd, when_ns, len);
+  if (s->is_one_a_time && faccessat(fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+    rc = -EEXIST;
+  else
+    rc = make_room(s, fd, when_ns, len);
   if (rc == 0)
     rc = write_file(fd, UNFINISHED, name, text, len);
   if (rc == 0)

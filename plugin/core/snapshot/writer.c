@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proc/array.h"
 #include "proc/duration.h"
 #include "proc/thread.h"
 
@@ -128,9 +129,7 @@ static bool pop_document(struct writer *w, struct document *ret) {
   if (w->n == 0)
     return false;
   *ret = w->waiting[0];
-  w->n--;
-  for (size_t i = 0; i < w->n; i++)
-    w->waiting[i] = w->waiting[i + 1];
+  array_remove(w->waiting, &w->n, sizeof(*ret), 0);
   return true;
 }
 
