@@ -136,10 +136,12 @@ static void add_page_tables(const struct process *p, uint64_t page_size,
                             struct usage *u) {
   static const struct page_tables none;
   const struct page_tables *tables = p->member ? &p->member->tables : &none;
+  bool is_known = page_tables_are_known(tables);
 
-  usage_add_page_tables(
-      u, page_tables_bytes(tables, p->statm.resident_pages, page_size),
-      page_tables_are_known(tables));
+  u->page_tables +=
+      page_tables_bytes(tables, p->statm.resident_pages, page_size);
+  u->tables_known += is_known;
+  u->tables_unknown += !is_known;
 }
 
 static void add(const struct aggregate *a, const struct process *p,
@@ -147,8 +149,10 @@ static void add(const struct aggregate *a, const struct process *p,
   uint64_t page_size = a->cycle->page_size;
   bool has_statm = est->source != SOURCE_NONE && est->source != SOURCE_PARENT;
 
-  usage_add_process(u, p->threads, p->threads * kernel_stack_size(page_size),
-                    uptime_ns(a, p));
+  u->processes++;
+  u->threads += p->threads;
+  u->kernel_stack += p->threads * kernel_stack_size(page_size);
+  u->uptime_ns = max(u->uptime_ns, uptime_ns(a, p));
   u->unreadable +=
       est->source == SOURCE_NONE || est->source == SOURCE_UNREADABLE;
   u->unknown += est->source == SOURCE_NONE;

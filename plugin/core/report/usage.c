@@ -4,14 +4,6 @@
 
 #include "proc/arith.h"
 
-void usage_add_process(struct usage *u, uint32_t threads, uint64_t kernel_stack,
-                       uint64_t uptime_ns) {
-  u->processes++;
-  u->threads += threads;
-  u->kernel_stack += kernel_stack;
-  u->uptime_ns = max(u->uptime_ns, uptime_ns);
-}
-
 void usage_add_statm(struct usage *u, const struct statm_sample *s,
                      uint64_t page_size) {
   u->size += s->size_pages * page_size;
@@ -19,12 +11,6 @@ void usage_add_statm(struct usage *u, const struct statm_sample *s,
   u->data += s->data_pages * page_size;
   u->resident += s->resident_pages * page_size;
   u->resident_shared += s->shared_pages * page_size;
-}
-
-void usage_add_page_tables(struct usage *u, uint64_t bytes, bool is_known) {
-  u->page_tables += bytes;
-  u->tables_known += is_known;
-  u->tables_unknown += !is_known;
 }
 
 bool usage_has_page_tables(const struct usage *u) {

@@ -62,17 +62,9 @@ struct usage {
   uint64_t ended_unread, ended_unread_bytes;
 };
 
-/* Counts a member, with its kernel stacks and the time since it began. Without
- * the calls below it has no memory, or shares another's mm. */
-void usage_add_process(struct usage *u, uint32_t threads, uint64_t kernel_stack,
-                       uint64_t uptime_ns);
-
 /* Adds the statm of a member. */
 void usage_add_statm(struct usage *u, const struct statm_sample *s,
                      uint64_t page_size);
-
-/* Adds the page tables of a member, or the least that it can have. */
-void usage_add_page_tables(struct usage *u, uint64_t bytes, bool is_known);
 
 /* The memory of a member, as it was read or estimated. */
 struct usage_memory {

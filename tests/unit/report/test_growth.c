@@ -5,7 +5,6 @@
 #include "report/growth.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "draw.h"
 #define MB 1e6
@@ -560,5 +559,3 @@ TEST(intervals_of_any_length_leave_64_points) {
     }
   }
 }
-
-/* --- the limit --- */

@@ -177,14 +177,16 @@ static void check_all(const struct values *v, const char *want) {
 static struct usage make_usage(void) {
   struct rollup r = {.known = KNOWN};
   struct statm_sample statm = {5000, 700, 300, 40, 1500};
-  struct usage u = {.processes = 0};
+  struct usage u = {.processes = 1,
+                    .threads = 3,
+                    .kernel_stack = 48 * KIB,
+                    .uptime_ns = UINT64_C(90500000000),
+                    .page_tables = 5 * MIB};
 
   for (uint64_t f = 0; f < ROLLUP_FIELDS; f++)
     r.bytes[f] = (f + 1) * MIB;
   r.bytes[ROLLUP_RSS] = 500 * MIB;
   r.bytes[ROLLUP_PSS] = 250 * MIB;
-  usage_add_process(&u, 3, 48 * KIB, UINT64_C(90500000000));
-  usage_add_page_tables(&u, 5 * MIB, true);
   usage_add_statm(&u, &statm, 4 * KIB);
   usage_add_memory(&u, &(struct usage_memory){
                            .rollup = &r,
@@ -283,15 +285,13 @@ static unsigned count_unknown(const struct metric_subject *subject,
 
 TEST(ps_count_is_processes_and_threads) {
   struct usage u = make_usage();
-  struct values v;
+  struct values v = publish_all(&u);
 
-  usage_add_process(&u, 39, 0, 0);
-  v = publish_all(&u);
   for (size_t i = 0; i < v.n; i++)
     assert_int_equal(v.value[i].n,
                      strcmp(v.identifier[i], "ps_count") == 0 ? 2 : 1);
-  assert_true(number(&v, "ps_count", 0) == 2);
-  assert_true(number(&v, "ps_count", 1) == 42);
+  assert_true(number(&v, "ps_count", 0) == 1);
+  assert_true(number(&v, "ps_count", 1) == 3);
   u.perhaps = 1;
   v = publish_all(&u);
   assert_true(isnan(number(&v, "ps_count", 0)));
@@ -316,7 +316,7 @@ TEST(an_unknown_member_makes_statm_unknown_too) {
   struct usage u = make_usage();
   struct values v;
 
-  usage_add_process(&u, 5, 0, 0);
+  u.processes++;
   u.unreadable++;
   u.unknown++;
   v = publish_all(&u);
@@ -358,15 +358,13 @@ TEST(what_the_host_does_not_tell_is_not_published) {
 }
 
 TEST(page_tables_are_unknown_where_those_of_no_member_are_known) {
-  struct usage u = {.processes = 2};
-  struct values v;
+  struct usage u = {.page_tables = 8 * KIB, .tables_unknown = 1};
+  struct values v = publish_all(&u);
 
-  usage_add_page_tables(&u, 8 * KIB, false);
-  v = publish_all(&u);
   check(&v, "memory-page_tables", UNKNOWN);
-  usage_add_page_tables(&u, 100 * KIB, true);
+  u.tables_known = 1;
   v = publish_all(&u);
-  check(&v, "memory-page_tables", 108 * (double)KIB);
+  check(&v, "memory-page_tables", 8 * (double)KIB);
 }
 
 TEST(without_mem_total_percentages_are_unknown) {

@@ -41,7 +41,7 @@ static void add_estimate(struct usage *u, const struct rollup *r,
 static void add(struct usage *u, const struct rollup *r, uint64_t pages) {
   const struct statm_sample statm = {.resident_pages = pages};
 
-  usage_add_process(u, 1, 0, 0);
+  u->processes++;
   usage_add_statm(u, &statm, PAGE);
   if (r)
     add_rollup(u, r, pages * PAGE);
@@ -108,7 +108,7 @@ static void estimate(struct usage *u, const struct rollup *r, uint64_t pages,
                      uint64_t doubt_kb, uint64_t age_ns) {
   const struct statm_sample statm = {.resident_pages = pages};
 
-  usage_add_process(u, 1, 0, 0);
+  u->processes++;
   usage_add_statm(u, &statm, PAGE);
   add_estimate(u, r, pages * PAGE,
                (struct doubt){.common = (double)(doubt_kb * KIB)},
