@@ -184,6 +184,8 @@ static void log_host(struct log_state *s, const struct cycle_results *r,
 static void log_snapshot(struct log_state *s, const struct cycle_results *r) {
   int rc = r->snapshot_error;
 
+  if (rc > 0)
+    return;
   if (rc < 0 && !s->has_no_snapshot)
     ERROR("smaps plugin: cannot make a snapshot: %s",
           rc == -EFBIG ? "it would be larger than 256 MiB" : strerror(-rc));

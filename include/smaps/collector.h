@@ -34,7 +34,7 @@ struct cycle_results {
   struct diag diags[DIAGS]; /* by kind */
   struct metric_context context;
   struct host_account host; /* without parts unless the host is seen */
-  /* 0, or the error of the last snapshot that was due but not made. */
+  /* 0, 1 if no snapshot was due, or the error of one that was not made. */
   int snapshot_error;
 };
 

@@ -282,8 +282,7 @@ int collector_cycle(struct collector *c) {
                             .meminfo = meminfo,
                             .host = &c->results.host,
                             .time_ns = wall_ns};
-  recorder_run(&c->recorder, &c->scene, now_ns);
-  c->results.snapshot_error = c->recorder.error;
+  c->results.snapshot_error = recorder_run(&c->recorder, &c->scene, now_ns);
   count_all(c, now_ns);
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proc/arith.h"
 #include <smaps/text.h>
 
 #define MILLION UINT64_C(1000000)
@@ -48,8 +49,6 @@ void json_done(struct json *j) {
   *j = (struct json){.text = NULL};
 }
 
-/* --- text --- */
-
 static void put_escaped(struct json *j, unsigned char c) {
   char text[8];
 
@@ -59,25 +58,6 @@ static void put_escaped(struct json *j, unsigned char c) {
     snprintf(text, sizeof(text), c < 0x20 ? "\\u%04X" : "\\\\x%02x", c);
   put_word(j, text);
 }
-
-static void put_string(struct json *j, const char *text, size_t len) {
-  size_t n;
-  uint32_t c;
-
-  put_word(j, "\"");
-  for (size_t i = 0; i < len && !j->error; i += n) {
-    n = utf8_decode(text + i, len - i, &c);
-    if (n > 1 || (n == 1 && c >= 0x20 && c != '"' && c != '\\')) {
-      put(j, text + i, n);
-      continue;
-    }
-    put_escaped(j, (unsigned char)text[i]);
-    n = 1;
-  }
-  put_word(j, "\"");
-}
-
-/* --- values --- */
 
 /* Writes the comma and the key before a value. The last character shows whether
  * a comma is needed: even a string ends in a quotation mark. */
@@ -106,8 +86,21 @@ void json_array(struct json *j, const char *key) {
 void json_end_array(struct json *j) { put_word(j, "]"); }
 
 void json_text(struct json *j, const char *key, const char *text, size_t len) {
+  size_t n;
+  uint32_t c;
+
   begin(j, key);
-  put_string(j, text, len);
+  put_word(j, "\"");
+  for (size_t i = 0; i < len && !j->error; i += n) {
+    n = utf8_decode(text + i, len - i, &c);
+    if (n > 1 || (n == 1 && c >= 0x20 && c != '"' && c != '\\')) {
+      put(j, text + i, n);
+      continue;
+    }
+    put_escaped(j, (unsigned char)text[i]);
+    n = 1;
+  }
+  put_word(j, "\"");
 }
 
 void json_string(struct json *j, const char *key, const char *text) {
@@ -118,9 +111,8 @@ void json_string(struct json *j, const char *key, const char *text) {
 void json_integer(struct json *j, const char *key, uint64_t value) {
   char text[24];
 
-  if (value > INT64_MAX)
-    fail(j, -EINVAL);
-  snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+  snprintf(text, sizeof(text), "%llu",
+           (unsigned long long)min(value, AMOUNT_MOST));
   begin(j, key);
   put_word(j, text);
 }
@@ -132,11 +124,7 @@ void json_decimal(struct json *j, const char *key, double value) {
 
   if (isnan(value))
     return;
-  if (!(value >= 0 && value < 8796093022208.0)) {
-    fail(j, -EINVAL);
-    return;
-  }
-  millionths = (uint64_t)(value * (double)MILLION + 0.5);
+  millionths = amount_from(value * (double)MILLION + 0.5);
   snprintf(text, sizeof(text), "%llu.%06llu",
            (unsigned long long)(millionths / MILLION),
            (unsigned long long)(millionths % MILLION));

@@ -34,16 +34,15 @@ void json_end_array(struct json *j);
 void json_text(struct json *j, const char *key, const char *text, size_t len);
 /* Ends in NUL. A NULL is left out with its key. */
 void json_string(struct json *j, const char *key, const char *text);
+/* At most INT64_MAX, because readers fail on more. */
 void json_integer(struct json *j, const char *key, uint64_t value);
-/* Adds a number with six decimals. It must be at least 0 and below 2^43. NaN is
- * left out with its key. */
+/* Adds a number with six decimals, from 0 to INT64_MAX millionths. NaN is left
+ * out with its key. */
 void json_decimal(struct json *j, const char *key, double value);
 void json_true(struct json *j, const char *key);
 
-/*
- * Returns 0 and the text, which the caller frees, or the first error: -ENOMEM,
- * -EFBIG (JSON_MAX) or -EINVAL (a value out of range).
- */
+/* Returns 0 and the text, which the caller frees, or the first error: -ENOMEM
+ * or -EFBIG (JSON_MAX). */
 int json_finish(struct json *j, char **ret_text, size_t *ret_len);
 
 #endif

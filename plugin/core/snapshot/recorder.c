@@ -361,18 +361,11 @@ int recorder_close_up(const struct scene *s, struct reader *reader,
 
 /* --- documents --- */
 
-/* Keeps the error of the first document that is lost in a cycle. */
-static void note_error(struct recorder *r, int error) {
-  if (!r->is_one_lost)
-    r->error = error;
-  r->is_one_lost |= error < 0;
-}
-
-static void submit_document(struct recorder *r, const struct document *d,
-                            int error) {
-  note_error(r, error);
+static int submit_document(struct recorder *r, const struct document *d,
+                           int error) {
   if (error == 0)
     writer_submit(r->writer, d);
+  return error;
 }
 
 /* A capture may take so many times the ReadBudget of an interval: it is rare,
@@ -384,31 +377,32 @@ static uint64_t time_for_captures(const struct settings *s) {
                     (double)s->interval_ns);
 }
 
-static void continue_capture(struct recorder *r, const struct scene *s) {
+static int continue_capture(struct recorder *r, const struct scene *s) {
   struct capture *c = &r->capture;
   struct document *d = &c->document;
+  int rc;
 
   if (!read_members(c, s, r->reader, time_for_captures(r->settings)))
-    return;
+    return NOTHING_DUE;
   snapshot_end(&c->json, s, c->left_out, &c->all);
-  submit_document(r, d, json_finish(&c->json, &d->text, &d->len));
+  rc = submit_document(r, d, json_finish(&c->json, &d->text, &d->len));
   capture_done(c);
+  return rc;
 }
 
-static void run_captures(struct recorder *r, const struct scene *s,
-                         uint64_t now_ns) {
+static int run_captures(struct recorder *r, const struct scene *s,
+                        uint64_t now_ns) {
   int rc;
 
   if (!r->settings->capture.directory)
-    return;
+    return NOTHING_DUE;
   if (r->cycle_ns == 0)
     writer_submit(r->writer, &(struct document){.kind = DOCUMENT_PLACE});
   last_known_note(s);
   rc = begin_next(r, s, now_ns);
   if (rc < 0)
-    note_error(r, rc);
-  if (r->capture.is_running)
-    continue_capture(r, s);
+    return rc;
+  return r->capture.is_running ? continue_capture(r, s) : NOTHING_DUE;
 }
 
 /* A cycle may run a little early: half an interval is allowed. */
@@ -417,23 +411,24 @@ static bool is_state_due(const struct recorder *r, uint64_t now_ns) {
          now_ns + r->settings->interval_ns / 2 >= r->next_state_ns;
 }
 
-static void run_state(struct recorder *r, const struct scene *s,
-                      uint64_t now_ns) {
+static int run_state(struct recorder *r, const struct scene *s,
+                     uint64_t now_ns) {
   struct document d = {.kind = DOCUMENT_STATE, .time_ns = s->time_ns};
 
   if (!is_state_due(r, now_ns))
-    return;
+    return NOTHING_DUE;
   r->next_state_ns = now_ns + r->settings->state_interval_ns;
-  submit_document(r, &d, snapshot_make(s, &d.text, &d.len));
+  return submit_document(r, &d, snapshot_make(s, &d.text, &d.len));
 }
 
-void recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns) {
+int recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns) {
   bool is_first = !r->has_begun;
+  int captured, stated;
 
   r->has_begun = true;
   if (!r->writer || (is_first && !r->settings->has_state_at_start))
-    return;
-  r->is_one_lost = false;
-  run_captures(r, s, now_ns);
-  run_state(r, s, now_ns);
+    return NOTHING_DUE;
+  captured = run_captures(r, s, now_ns);
+  stated = run_state(r, s, now_ns);
+  return captured < stated ? captured : stated;
 }

@@ -56,10 +56,6 @@ struct recorder {
   bool has_begun;        /* a cycle has run */
   uint64_t next_state_ns;
   struct capture capture;
-  /* 0, or the error (-ENOMEM, -EFBIG for JSON_MAX) of the last document that
-   * was due. That document is lost; the next is made when it is due. */
-  int error;
-  bool is_one_lost;      /* in this cycle */
   pthread_mutex_t mutex; /* protects all below */
   uint64_t cycle_ns;     /* of the last cycle with captures; 0: none yet */
   struct cooldown cooldowns[COOLDOWNS_MAX];
@@ -84,8 +80,12 @@ void recorder_raise(struct recorder *r, const struct alarm *alarm);
  * Called after each cycle with its results: writes the snapshots that are due.
  * The first cycle writes none, unless has_state_at_start is set: `collectd -T`
  * runs it alone, beside a daemon whose files it is not to touch.
+ *
+ * Returns 0, NOTHING_DUE, or the error (-ENOMEM, -EFBIG for JSON_MAX) of a
+ * document that was due. It is lost; the next is made when it is due.
  */
-void recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns);
+#define NOTHING_DUE 1
+int recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns);
 
 /*
  * Reads the mappings of a process that the last cycle has seen, within

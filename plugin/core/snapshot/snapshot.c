@@ -85,11 +85,10 @@ static void add_usage(struct json *j, const struct scene *s,
     json_integer(j, "resident_shared", u->resident_shared);
     json_integer(j, "text", u->text);
     json_integer(j, "data", u->data);
-  }
-  if (!u->is_unseen && usage_has_page_tables(u))
-    json_integer(j, "page_tables", u->page_tables);
-  if (!u->unknown && !u->is_unseen)
     json_integer(j, "kernel_stack", u->kernel_stack);
+    if (usage_has_page_tables(u))
+      json_integer(j, "page_tables", u->page_tables);
+  }
   json_end_object(j);
 }
 

@@ -161,6 +161,21 @@ TEST(each_problem_is_logged_as_often_as_it_deserves) {
   }
 }
 
+/* 1: none was due. */
+TEST(a_snapshot_that_cannot_be_made_is_logged_until_one_is) {
+  static const int errors[] = {-ENOMEM, 1, -EFBIG, 0, 1, -EFBIG};
+  struct cycle_results results = {.snapshot_error = 0};
+  struct log_state s = {.scarce = 0};
+
+  for (size_t i = 0; i < LENGTH(errors); i++) {
+    stub.n_logs = 0;
+    results.snapshot_error = errors[i];
+    log_results(&s, &results);
+    assert_int_equal(stub.n_logs, i == 0 || i == 5);
+  }
+  assert_non_null(strstr(stub.logs[0], "larger than 256 MiB"));
+}
+
 TEST(refusals_are_counted_by_file) {
   log_denials(0, 2, "(smaps_rollup: 0, exe: 2, all files: 0; first: 0 \"\")");
 }
