@@ -201,14 +201,18 @@ static void note_members(const struct scene *s) {
 
 /* --- the end -------------------------------------------------------------- */
 
-const struct last_state *last_known_ended(const struct last_known *l,
-                                          const struct scene *s,
-                                          bool has_members, bool is_kill) {
-  bool is_larger = largest(l->before) > largest(&l->state);
+const struct last_state *last_known_ended(const struct group *g,
+                                          const struct scene *s, bool is_kill) {
+  const struct last_known *l = g->last;
 
-  if (!has_members)
-    return is_larger && (is_kill || !l->has_restarted) ? l->before : &l->state;
-  return l->before && !is_any_there(s, l->before) ? l->before : NULL;
+  if (!l)
+    return NULL;
+  if (g->usage.processes == 0)
+    return largest(l->before) > largest(&l->state) &&
+                   (is_kill || !l->has_restarted)
+               ? l->before
+               : &l->state;
+  return is_kill && l->before && !is_any_there(s, l->before) ? l->before : NULL;
 }
 
 void last_known_note(const struct scene *s) {

@@ -104,12 +104,12 @@ struct summary last_known_sum_up(const struct group *g, const struct scene *s);
 /* What members are ordered by: Pss, or the resident size if Pss is unknown. */
 uint64_t last_known_weigh(const struct scene *s, const struct process *p);
 
-/* The state of a group before all its members ended: it has no members now, or
- * others. NULL if some of them are still there. is_kill: the alarm is about a
- * kill, so the end may be before a restart. */
-const struct last_state *last_known_ended(const struct last_known *l,
-                                          const struct scene *s,
-                                          bool has_members, bool is_kill);
+/* The state of a group before all its members ended, if a capture has to show
+ * that: it has no members now, or others, and the alarm is about a kill. Only
+ * such an alarm is about members from before a restart. NULL for the members of
+ * now. */
+const struct last_state *last_known_ended(const struct group *g,
+                                          const struct scene *s, bool is_kill);
 
 /* Forgets all. */
 void last_known_done(const struct group_table *groups);

@@ -193,26 +193,14 @@ static void begin_ended(struct capture *c, const struct scene *s,
   }
 }
 
-/* The last known state, if the capture has to show that; NULL for the members
- * of now. Only an alarm about a kill is about processes from before a restart.
- */
-static const struct last_state *ended_state(const struct scene *s,
-                                            const struct group *g,
-                                            const struct alarm *alarm) {
-  bool has_members = g->usage.processes > 0, is_kill = is_of_kill(alarm);
-
-  return g->last && (is_kill || !has_members)
-             ? last_known_ended(g->last, s, has_members, is_kill)
-             : NULL;
-}
-
 /* Begins a capture with the sums of this scene, which last_known_note() has
  * noted, or, for a group whose processes have ended, with its last known state.
  * -ENOENT if there is no such group, or -ENOMEM. */
 static int begin_capture(struct capture *c, const struct scene *s,
                          const struct alarm *alarm) {
   const struct group *g = find_group(s, alarm->group);
-  const struct last_state *ended = g ? ended_state(s, g, alarm) : NULL;
+  const struct last_state *ended =
+      g ? last_known_ended(g, s, is_of_kill(alarm)) : NULL;
   struct document *d = &c->document;
 
   if (!g)

@@ -98,15 +98,6 @@ static void add_uptime(struct json *j, const struct scene *s,
     json_decimal(j, "uptime", seconds(u->uptime_ns));
 }
 
-static void add_group_quality(struct json *j, const struct usage *u) {
-  json_decimal(j, "coverage", usage_coverage_percent(u));
-  json_decimal(j, "age", usage_age_seconds(u));
-  if (!usage_is_known(u))
-    return;
-  json_integer(j, "pss_error", usage_pss_error(u));
-  json_integer(j, "uss_error", usage_uss_error(u));
-}
-
 /* Parts of less than a hundredth are left out. */
 static void add_causes(struct json *j, const struct group *g) {
   double error = (double)usage_pss_error(&g->usage), parts[ALL_CAUSES];
@@ -176,7 +167,12 @@ static void add_members(struct json *j, const struct scene *s,
   json_integer(j, "threads", u->threads);
   json_integer(j, "unreadable", u->unreadable);
   add_uptime(j, s, u);
-  add_group_quality(j, u);
+  json_decimal(j, "coverage", usage_coverage_percent(u));
+  json_decimal(j, "age", usage_age_seconds(u));
+  if (!usage_is_known(u))
+    return;
+  json_integer(j, "pss_error", usage_pss_error(u));
+  json_integer(j, "uss_error", usage_uss_error(u));
 }
 
 /* last: the state of a group that has ended. Values of its control group, such
