@@ -182,7 +182,7 @@ static void add_to_host(struct aggregate *a, const struct process *p,
   else if (p->state != PROCESS_ALIVE)
     a->host.has_unknown = true;
   else if (est->source != SOURCE_PARENT)
-    host_add_outside(&a->host, &p->statm, a->cycle->page_size);
+    a->host.outside_resident += p->statm.resident_pages * a->cycle->page_size;
 }
 
 /* A process without a start time was not identified yet. */

@@ -40,35 +40,29 @@ static size_t first_since(const struct growth *g, uint64_t ns,
   return first;
 }
 
-/* Without the points that are older than the window there is room for a new
- * one, because each takes at least a 64th of the window. */
-static void add_point(struct growth *g, uint64_t now_ns) {
+/* Ends the time of a point. True if it has made a point. Without the points
+ * that are older than the window there is room for it, because each takes at
+ * least a 64th of the window. */
+static bool end_point(struct growth *g, uint64_t now_ns) {
   size_t old = first_since(g, g->window_ns, now_ns);
 
+  if (now_ns < g->due_ns)
+    return false;
+  g->due_ns = now_ns + g->window_ns / GROWTH_POINTS;
+  if (!g->lowest.time_ns)
+    return false;
   g->n -= old;
   memmove(g->points, g->points + old, g->n * sizeof(*g->points));
   assert(g->n < GROWTH_POINTS);
   g->points[g->n++] = g->lowest;
   g->lowest = (struct growth_point){.time_ns = 0};
+  return true;
 }
 
-/* Ends the time of a point. True if it has made a point. */
-static bool end_point(struct growth *g, uint64_t now_ns) {
-  bool has_point = g->lowest.time_ns > 0;
-
-  if (now_ns < g->due_ns)
-    return false;
-  if (has_point)
-    add_point(g, now_ns);
-  g->due_ns = now_ns + g->window_ns / GROWTH_POINTS;
-  return has_point;
-}
-
-static void note_amount(struct growth *g, const struct growth_sample *s) {
-  if (!s->is_known || s->error_bytes > s->bytes / 8)
-    return;
-  if (!g->lowest.time_ns || s->bytes < g->lowest.bytes)
-    g->lowest = (struct growth_point){s->time_ns, s->bytes};
+/* True if the amount is sure enough, and the lowest since the last point. */
+static bool is_lowest(const struct growth *g, const struct growth_sample *s) {
+  return s->is_known && s->error_bytes <= s->bytes / 8 &&
+         (!g->lowest.time_ns || s->bytes < g->lowest.bytes);
 }
 
 /* --- what a span shows --- */
@@ -131,21 +125,16 @@ static struct growth_range rise_of(const struct span *s) {
   return (struct growth_range){s->lows[0]->bytes, s->lows[PARTS - 1]->bytes};
 }
 
-/* The rise of the span. If growth is published already, the rise counts from
- * its beginning, so that it still matters when the memory has become large. */
-static uint64_t whole_rise(const struct growth *g, struct growth_range r) {
-  bool is_followed = g->is_growing && g->rise.top > 0;
-
-  return r.top - (is_followed ? min(g->rise.low, r.low) : r.low);
-}
-
+/* If growth is published already, the rise counts from its beginning, so that
+ * it still matters when the memory has become large. */
 static bool matters(const struct growth *g, const struct span *s,
                     uint64_t error_bytes) {
   struct growth_range r = rise_of(s);
-  uint64_t rise = r.top - r.low;
+  bool is_followed = g->is_growing && g->rise.top > 0;
+  uint64_t low = is_followed ? min(g->rise.low, r.low) : r.low;
 
-  return rise >= RISE_LEAST && whole_rise(g, r) >= r.top / 100 &&
-         rise >= 2 * error_bytes;
+  return r.top - r.low >= max(RISE_LEAST, 2 * error_bytes) &&
+         r.top - low >= r.top / 100;
 }
 
 static bool has_left(struct growth_range r, uint64_t bytes) {
@@ -264,12 +253,8 @@ static void judge_point(struct growth *g, const struct growth_sample *now) {
   follow_rise(g, now->time_ns);
 }
 
-static bool is_restart(const struct growth *g, const struct growth_sample *s) {
-  return g->newest_start && s->oldest_start > g->newest_start;
-}
-
 void growth_note(struct growth *g, const struct growth_sample *s) {
-  if (!s->has_members || is_restart(g, s))
+  if (!s->has_members || (g->newest_start && s->oldest_start > g->newest_start))
     growth_init(g, g->window_ns);
   if (!s->has_members)
     return;
@@ -277,7 +262,8 @@ void growth_note(struct growth *g, const struct growth_sample *s) {
     g->newest_start = s->newest_start;
   if (end_point(g, s->time_ns))
     judge_point(g, s);
-  note_amount(g, s);
+  if (is_lowest(g, s))
+    g->lowest = (struct growth_point){s->time_ns, s->bytes};
   g->room_bytes = s->room_bytes;
   g->bytes_per_second = (double)NAN;
   if (g->is_judged &&

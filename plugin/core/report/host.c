@@ -39,11 +39,6 @@ void host_add_member(struct host_processes *h, const struct rollup *r,
   doubt_add(&h->pss_doubt, pss_error);
 }
 
-void host_add_outside(struct host_processes *h, const struct statm_sample *s,
-                      uint64_t page_size) {
-  h->outside_resident += s->resident_pages * page_size;
-}
-
 /* --- parts --- */
 
 static void put(struct host_account *a, enum host_part part, uint64_t bytes,

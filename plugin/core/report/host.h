@@ -90,15 +90,14 @@ struct host_processes {
   uint64_t pss, pss_shmem; /* of members of groups */
   bool lacks_shmem;        /* pss_shmem lacks some members (before 5.3) */
   struct doubt_sum pss_doubt;
-  uint64_t outside_resident; /* Rss, not Pss, of processes in no group */
-  bool has_unknown;          /* there may be further processes */
+  /* Rss, not Pss, of processes in no group, and of members of which only statm
+   * is known. */
+  uint64_t outside_resident;
+  bool has_unknown; /* there may be further processes */
 };
 
 void host_add_member(struct host_processes *h, const struct rollup *r,
                      struct doubt pss_error);
-/* Adds a process in no group, or a member of which only statm is known. */
-void host_add_outside(struct host_processes *h, const struct statm_sample *s,
-                      uint64_t page_size);
 
 /* Memory that no file of the proc tree shows. */
 struct host_devices {

@@ -74,10 +74,6 @@ void usage_pss_parts(const struct usage *u,
   ret[CAUSE_UNIDENTIFIED] = (double)u->perhaps_bytes;
 }
 
-static uint64_t scale(uint64_t x, double by) {
-  return amount_from((double)x * by);
-}
-
 /* Without another member: anonymous memory counts as private, the rest as
  * shared by two. */
 static void guess_alone(const struct statm_sample *s, uint64_t page_size,
@@ -95,18 +91,16 @@ static void guess_alone(const struct statm_sample *s, uint64_t page_size,
 
 static void guess_like_others(const struct usage *u, uint64_t resident,
                               struct rollup *ret) {
-  double by = (double)resident / (double)u->resident_rolled_up;
+  double by = (double)resident /
+              (double)max(u->resident_rolled_up, u->rollup.bytes[ROLLUP_RSS]);
 
-  if (by * (double)u->rollup.bytes[ROLLUP_RSS] > (double)resident)
-    by = (double)resident / (double)u->rollup.bytes[ROLLUP_RSS];
   for (int f = 0; f < ROLLUP_FIELDS; f++)
-    ret->bytes[f] = scale(u->rollup.bytes[f], by);
+    ret->bytes[f] = amount_from((double)u->rollup.bytes[f] * by);
   /* After rounding the sums must still equal the sums of their parts. */
   ret->bytes[ROLLUP_RSS] =
       ret->bytes[ROLLUP_SHARED_CLEAN] + ret->bytes[ROLLUP_SHARED_DIRTY] +
       ret->bytes[ROLLUP_PRIVATE_CLEAN] + ret->bytes[ROLLUP_PRIVATE_DIRTY];
-  if (ret->bytes[ROLLUP_PSS] > ret->bytes[ROLLUP_RSS])
-    ret->bytes[ROLLUP_PSS] = ret->bytes[ROLLUP_RSS];
+  ret->bytes[ROLLUP_PSS] = min(ret->bytes[ROLLUP_PSS], ret->bytes[ROLLUP_RSS]);
 }
 
 static void add_private(struct rollup *r, uint64_t bytes) {
@@ -125,11 +119,10 @@ void usage_guess(const struct usage *u, const struct statm_sample *s,
                  struct rollup *ret) {
   uint64_t resident = s->resident_pages * page_size;
   uint64_t anon = resident - s->shared_pages * page_size;
-  uint64_t own = anon > u->largest_anonymous ? anon - u->largest_anonymous : 0;
+  uint64_t own = minus(anon, u->largest_anonymous);
 
-  *ret = (struct rollup){.known = kernel_fields};
-  if (u->rolled_up)
-    ret->known = u->rollup.known;
+  *ret =
+      (struct rollup){.known = u->rolled_up ? u->rollup.known : kernel_fields};
   if (u->rolled_up == 0 || u->resident_rolled_up == 0) {
     guess_alone(s, page_size, ret);
     return;

@@ -159,11 +159,9 @@ TEST(members_count_with_their_shmem_and_doubt) {
   r.bytes[ROLLUP_PSS_SHMEM] = 2 * MIB;
   host_add_member(&h, &r, (struct doubt){.common = 3});
   host_add_member(&h, &r, (struct doubt){.common = 4});
-  host_add_outside(&h, &(struct statm_sample){.resident_pages = 5}, PAGE);
   assert_int_equal(h.pss, 14 * MIB);
   assert_int_equal(h.pss_shmem, 4 * MIB);
   assert_int_equal(doubt_of_sum(&h.pss_doubt), 7);
-  assert_int_equal(h.outside_resident, 5 * PAGE);
   assert_false(h.lacks_shmem);
   r.known = 1U << ROLLUP_PSS;
   host_add_member(&h, &r, (struct doubt){.common = 0});
