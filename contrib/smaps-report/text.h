@@ -5,15 +5,13 @@
 #ifndef REPORT_TEXT_H
 #define REPORT_TEXT_H
 
-#include <smaps/group_name.h>
 #include <smaps/text.h>
 
 #include <stdio.h>
 #include <string.h>
 
 /* The name of a stranger in a message, until the end of the block. */
-#define QUOTED(name)                                                           \
-  escape_text((name), strlen(name), (char[GROUP_NAME_SIZE]){0}, GROUP_NAME_SIZE)
+#define QUOTED(name) escape_text((name), strlen(name), (char[128]){0}, 128)
 
 /*
  * True if a character shows as itself and has no other effect. False for C0,

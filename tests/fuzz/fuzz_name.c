@@ -1,4 +1,4 @@
-/* Untrusted bytes: command lines, names of groups, text for the log, and the
+/* Untrusted bytes: command lines, text for the log, and the
  * attributes of a process. */
 #include "fuzz.h"
 
@@ -8,7 +8,6 @@
 
 #include "proc/cmdline.h"
 #include "process/attributes.h"
-#include <smaps/group_name.h>
 
 static void look_at_cmdline(struct span text, size_t size) {
   char *ret = malloc(size);
@@ -19,22 +18,6 @@ static void look_at_cmdline(struct span text, size_t size) {
   for (size_t i = 0; i < len; i++)
     require(ret[i] == (text.text[i] ? text.text[i] : ' '));
   free(ret);
-}
-
-static void look_at_name(struct span text, size_t cut) {
-  struct group_name whole = {.len = 0}, parts = {.len = 0};
-
-  cut = text.len ? cut % (text.len + 1) : 0;
-  group_name_add(&whole, text.text, text.len);
-  group_name_add(&parts, text.text, cut);
-  group_name_add(&parts, text.text + cut, text.len - cut);
-  require(group_name_finish(&whole) == group_name_finish(&parts));
-  require(whole.len == parts.len);
-  if (whole.len == 0)
-    return;
-  require(whole.hash == parts.hash && strcmp(whole.text, parts.text) == 0);
-  require(strlen(whole.text) < GROUP_NAME_SIZE && *whole.text);
-  require(fuzz_is_printable(whole.text) && !strchr(whole.text, '/'));
 }
 
 static void look_at_escape(struct span text, size_t size) {
@@ -100,11 +83,10 @@ static void look_at_identity(struct fuzz_bytes *b) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct fuzz_bytes b = {data, size};
-  size_t cut = fuzz_byte(&b), room = fuzz_byte(&b);
+  size_t room = fuzz_byte(&b);
   struct span text = fuzz_text(&b, 16);
 
   look_at_cmdline(text, room + 1);
-  look_at_name(text, cut);
   look_at_escape(text, room + 8);
   look_at_identity(&b);
   free((void *)(uintptr_t)text.text);

@@ -1,7 +1,10 @@
 #include "config/template.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+
+#define KEPT_OF_LONG 110
 
 static const char *const placeholders[ATTRIBUTES] = {
     [ATTRIBUTE_COMM] = "comm",
@@ -104,6 +107,57 @@ bool template_is_fixed(const char *text) {
   return needs.attributes == 0 && needs.captures == 0;
 }
 
+/* --- names ---------------------------------------------------------------- */
+
+/* FNV-1a, 64 bits. It needs no secret: names that collide on purpose only share
+ * a group of the attacker's own processes. */
+static void add_byte(struct group_name *n, char c) {
+  n->hash = (n->hash ^ (unsigned char)c) * UINT64_C(0x100000001b3);
+  if (n->len < GROUP_NAME_SIZE - 1)
+    n->text[n->len] = c;
+  n->len++;
+}
+
+static void add_hex(struct group_name *n, unsigned char c) {
+  static const char digit[] = "0123456789abcdef";
+
+  add_byte(n, '\\');
+  add_byte(n, 'x');
+  add_byte(n, digit[c >> 4]);
+  add_byte(n, digit[c & 15]);
+}
+
+static void add_text(struct group_name *n, const char *text, size_t len) {
+  for (size_t i = 0; i < len; i++) {
+    unsigned char c = (unsigned char)text[i];
+
+    if (c == '/' && !n->is_begun)
+      ;
+    else if (c == '/')
+      add_byte(n, '_');
+    else if (c >= 0x20 && c < 0x7f)
+      add_byte(n, (char)c);
+    else
+      add_hex(n, c);
+    n->is_begun = true;
+  }
+}
+
+/* False if the name is empty or that of the host. */
+static bool finish(struct group_name *n) {
+  if (n->len == 0)
+    return false;
+  if (n->len < GROUP_NAME_SIZE)
+    n->text[n->len] = '\0';
+  else
+    snprintf(n->text + KEPT_OF_LONG, GROUP_NAME_SIZE - KEPT_OF_LONG, "~%016llx",
+             (unsigned long long)n->hash);
+  return strcmp(n->text, GROUP_NAME_OF_HOST) != 0;
+}
+
+/* --- expansion -------------------------------------------------------------
+ */
+
 static bool add_capture(const struct captures *c, size_t number,
                         struct group_name *n) {
   const regmatch_t *m;
@@ -113,7 +167,7 @@ static bool add_capture(const struct captures *c, size_t number,
   m = &c->match[number];
   if (m->rm_so < 0 || m->rm_eo == m->rm_so)
     return false;
-  group_name_add(n, c->text + m->rm_so, (size_t)(m->rm_eo - m->rm_so));
+  add_text(n, c->text + m->rm_so, (size_t)(m->rm_eo - m->rm_so));
   return true;
 }
 
@@ -123,7 +177,7 @@ static bool add_attribute(const struct attributes *id, enum attribute attribute,
 
   if (!value || !*value)
     return false;
-  group_name_add(n, value, strlen(value));
+  add_text(n, value, strlen(value));
   return true;
 }
 
@@ -133,19 +187,19 @@ static bool add_piece(const struct piece *p, const struct attributes *id,
     return add_capture(captures, p->capture, n);
   if (p->attribute < ATTRIBUTES)
     return add_attribute(id, p->attribute, n);
-  group_name_add(n, p->text.text, p->text.len);
+  add_text(n, p->text.text, p->text.len);
   return true;
 }
 
 bool template_expand(const char *text, const struct attributes *id,
                      const struct captures *captures, struct group_name *ret) {
-  struct group_name name = {.len = 0};
+  struct group_name name = {.hash = UINT64_C(0xcbf29ce484222325)};
   struct piece piece;
 
   while (next_piece(&text, &piece) > 0)
     if (!add_piece(&piece, id, captures, &name))
       return false;
-  if (!group_name_finish(&name))
+  if (!finish(&name))
     return false;
   *ret = name;
   return true;

@@ -1,6 +1,14 @@
 /*
- * Group names with placeholders: "pool-%{1}", "%{unit}". "%%" is a '%'; another
- * '%' without a '{' after it stands for itself.
+ * Names of groups from templates with placeholders: "pool-%{1}", "%{unit}".
+ * "%%" is a '%'; another '%' without a '{' after it stands for itself.
+ *
+ * Any user can choose the comm, command line and path of a process. A name made
+ * from them must be valid as a directory (rrdtool, csv), a tag (InfluxDB) and a
+ * label (Prometheus): a '/' becomes '_' (a leading '/' is dropped, as in
+ * collectd's own plugins); a byte that is not printable ASCII becomes \xNN. A
+ * name of more than 127 bytes keeps the first 110, then '~' and 16 hexadecimal
+ * digits of a hash of the whole, so two long names with the same beginning stay
+ * distinct.
  */
 #ifndef SMAPS_TEMPLATE_H
 #define SMAPS_TEMPLATE_H
@@ -8,7 +16,19 @@
 #include "config/selector.h"
 #include "process/attributes.h"
 #include <smaps/config_error.h>
-#include <smaps/group_name.h>
+
+/* DATA_MAX_NAME_LEN of collectd 5, with the NUL. */
+#define GROUP_NAME_SIZE 128
+
+/* The instance of the host's own values: no group has this name. */
+#define GROUP_NAME_OF_HOST "host"
+
+struct group_name {
+  char text[GROUP_NAME_SIZE];
+  size_t len;    /* of the whole name, even if text holds less */
+  bool is_begun; /* text was added, even if only a dropped '/' */
+  uint64_t hash; /* of the whole name */
+};
 
 /* 0, or -EINVAL with the expected text in *reason. Other functions take only
  * templates that have passed this, or NULL for an empty one. */

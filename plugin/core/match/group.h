@@ -4,7 +4,6 @@
 
 #include "cgroup/memory_cgroup.h"
 #include "config/rule.h"
-#include <smaps/group_name.h>
 
 struct cgroup_node;
 
