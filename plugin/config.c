@@ -40,7 +40,8 @@ enum option_place {
 
 /* Either apply or a field. */
 struct option {
-  const char *name;
+  const char *name; /* NULL at the end of a table, which goes on in `rest` */
+  const struct option *rest;
   /* 0, -EINVAL with scope->reason set, or -ENOMEM. A block returns 1 after a
    * mistake inside was logged. */
   int (*apply)(struct scope *scope, const oconfig_item_t *item);
@@ -390,6 +391,17 @@ static int apply_ignore(struct scope *scope, const oconfig_item_t *block);
 static int apply_other(struct scope *scope, const oconfig_item_t *item);
 static int apply_capture(struct scope *scope, const oconfig_item_t *block);
 
+/* Of the top level, a group, and Other. */
+static const struct option common_options[] = {
+    {"Report", .apply = apply_report},
+    CHOICE("ValuesAbsolute", report, absolute),
+    CHOICE("ValuesPercentage", report, percentage),
+    SECONDS("GrowthWindow", report, growth_window_ns, 60, 604800),
+    {"Refresh", .apply = apply_refresh},
+    SECONDS("MaxAge", policy, max_age_ns, 1, 86400),
+    LOCK_HOLD("MaxLockHold", policy, max_lock_hold_ns, 0.1, 60000),
+    {.name = NULL}};
+
 static const struct option top_options[] = {
     {"Process", .apply = apply_process},
     {"ProcessMatch", .apply = apply_process_match},
@@ -398,17 +410,10 @@ static const struct option top_options[] = {
     {"Other", .apply = apply_other, .is_block = true},
     BOOLEAN("Host", settings, reports_host),
     COUNT("MaxGroups", settings, max_groups, SETTINGS_MAX_GROUPS_LIMIT),
-    {"Report", .apply = apply_report},
-    CHOICE("ValuesAbsolute", report, absolute),
-    CHOICE("ValuesPercentage", report, percentage),
-    SECONDS("GrowthWindow", report, growth_window_ns, 60, 604800),
     {"ProcRoot", .apply = apply_proc_root},
     PATH("ContainerRoot", container_root),
-    {"Refresh", .apply = apply_refresh},
     OPTION("ReadBudget", double, percent, settings, read_budget_percent, 0.01,
            100),
-    SECONDS("MaxAge", policy, max_age_ns, 1, 86400),
-    LOCK_HOLD("MaxLockHold", policy, max_lock_hold_ns, 0.1, 60000),
     SECONDS("ReadTimeout", settings, read_timeout_ns, 0.1, 60),
     PATH("StateFile", state_file),
     PATH("StateHistory", state_history),
@@ -416,31 +421,22 @@ static const struct option top_options[] = {
     BOOLEAN("StateAtStart", settings, has_state_at_start),
     CHOICE("CommandLines", settings, command_lines),
     {"Capture", .apply = apply_capture, .is_block = true},
-    {.name = NULL}};
+    {.rest = common_options}};
 
-/* Options of a block besides the selectors. The first two are about rules. */
+/* Options of a block besides the selectors. */
 static const struct option group_options[] = {
     BOOLEAN("Children", rule, takes_children),
     BOOLEAN("Continue", rule, is_view),
-    {"Report", .apply = apply_report},
-    CHOICE("ValuesAbsolute", report, absolute),
-    CHOICE("ValuesPercentage", report, percentage),
-    SECONDS("GrowthWindow", report, growth_window_ns, 60, 604800),
-    {"Refresh", .apply = apply_refresh},
-    SECONDS("MaxAge", policy, max_age_ns, 1, 86400),
-    LOCK_HOLD("MaxLockHold", policy, max_lock_hold_ns, 0.1, 60000),
-    {.name = NULL}};
-static const struct option *const other_options = group_options + 2;
+    {.rest = common_options}};
 static const struct option ignore_options[] = {
     BOOLEAN("Children", rule, takes_children), {.name = NULL}};
 
-/* Finds an option in a table that ends with a NULL name; NULL if absent. */
-static const struct option *find_option(const struct option *options,
+/* NULL if it is absent. */
+static const struct option *find_option(const struct option *o,
                                         const char *key) {
-  for (; options->name; options++)
-    if (strcasecmp(options->name, key) == 0)
-      return options;
-  return NULL;
+  while (o && !(o->name && strcasecmp(o->name, key) == 0))
+    o = o->name ? o + 1 : o->rest;
+  return o;
 }
 
 bool config_has_option(const char *key) {
@@ -503,7 +499,7 @@ static int fill_rule(struct scope *scope, struct rule *rule,
                      const struct option *options,
                      const oconfig_item_t *block) {
   struct scope inside = {.settings = scope->settings,
-                         .rule = options == other_options ? NULL : rule,
+                         .rule = options == common_options ? NULL : rule,
                          .report = &rule->report,
                          .policy = &rule->policy};
   int rc = apply_block(&inside, options, block);
@@ -531,7 +527,7 @@ static int apply_other(struct scope *scope, const oconfig_item_t *item) {
     return config_error_set(&scope->reason, "expected only once");
   if (rc == 0)
     rc = rule_set_name(other, name, &scope->reason);
-  return rc == 0 ? fill_rule(scope, other, other_options, item) : rc;
+  return rc == 0 ? fill_rule(scope, other, common_options, item) : rc;
 }
 
 static int apply_ignore(struct scope *scope, const oconfig_item_t *block) {

@@ -16,8 +16,9 @@
 #include "stub_daemon.h"
 
 static void print_options(const char *block, const struct option *options) {
-  for (; options->name; options++)
-    printf("%s %s\n", block, options->name);
+  for (; options; options = options->name ? options + 1 : options->rest)
+    if (options->name)
+      printf("%s %s\n", block, options->name);
 }
 
 static void print_values(const char *kind, metric_set metrics,
