@@ -230,28 +230,13 @@ int selector_match(const struct selector *s, const struct attributes *id,
   return fnmatch(s->pattern, value, 0) == 0 || is_uid(s, id);
 }
 
-/* The length of the program's name, if the pattern has it in plain letters at
- * its end: of a regular expression, between a slash and $. Else 0. */
-static size_t plain_length(const struct selector *s, const char *name) {
-  bool is_regex = s->test == SELECT_REGEX;
-  size_t length = strcspn(name, is_regex ? "*?[]\\.+(){}|^$" : "*?[]\\");
-
-  if (strcmp(name + length, is_regex ? "$" : "") != 0)
-    return 0;
-  if (is_regex && (name == s->pattern || strchr(s->pattern, '|')))
-    return 0;
-  return length;
-}
-
+/* False if the pattern ends in the plain name of another program. */
 static bool could_run(const struct selector *s, const char *comm) {
   const char *slash = strrchr(s->pattern, '/');
   const char *name = slash ? slash + 1 : s->pattern;
-  size_t length = plain_length(s, name);
 
-  if (length > COMM_MAX)
-    length = COMM_MAX;
-  return length == 0 ||
-         (strlen(comm) == length && memcmp(name, comm, length) == 0);
+  return s->test == SELECT_REGEX || strpbrk(name, "*?[]\\") ||
+         strncmp(name, comm, COMM_MAX) == 0;
 }
 
 bool selector_could_match(const struct selector *s, const struct glimpse *g) {
