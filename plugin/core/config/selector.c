@@ -38,33 +38,6 @@ static bool find_option(const char *option, struct selector *ret) {
 }
 
 /*
- * Finds the ']' that ends a set in brackets of a glob; p points after its '['.
- * NULL if the set has no end. A ']' at the start is a member of the set, and a
- * class such as "[:alpha:]" may contain one.
- */
-static const char *set_end(const char *p) {
-  if (*p == '^' || *p == '!')
-    p++;
-  if (*p == ']')
-    p++;
-  for (; *p && *p != ']'; p++) {
-    const char *class_end;
-    char kind = p[1];
-
-    if (*p == '\\' && kind) {
-      p++;
-      continue;
-    }
-    if (*p != '[' || !kind || !strchr(":.=", kind))
-      continue;
-    class_end = strchr(p + 2, kind);
-    if (class_end && class_end[1] == ']')
-      p = class_end + 1;
-  }
-  return *p ? p : NULL;
-}
-
-/*
  * A back-reference takes glibc's regexec(3) exponential time: "(a*)\1b" takes
  * five seconds for a thousand letters a, and any user can put these into a
  * command line. Without one it is as a rule the square of the length at worst,
@@ -76,25 +49,6 @@ static bool has_back_reference(const char *p) {
     if (p[1] >= '1' && p[1] <= '9')
       return true;
   return false;
-}
-
-/* fnmatch(3) takes a '[' without its ']' as a letter: that is a mistake here.
- */
-static int check_glob(const char *pattern, struct config_error *reason) {
-  if (!*pattern)
-    return config_error_set(reason, "expected a shell glob that is not empty");
-  for (const char *p = pattern; *p; p++) {
-    if (*p == '\\' && !p[1])
-      return config_error_set(reason,
-                              "expected a shell glob: nothing follows the "
-                              "backslash at its end");
-    if (*p == '\\')
-      p++;
-    else if (*p == '[' && !(p = set_end(p + 1)))
-      return config_error_set(reason,
-                              "expected a shell glob: '[' without its ']'");
-  }
-  return 0;
 }
 
 /* The kernel cuts comm to COMM_MAX bytes, so a longer name never matches. */
@@ -110,7 +64,7 @@ static int check_comm(const char *name, struct config_error *reason) {
 
 /* Names are bytes. Another plugin may have set a locale for the daemon in which
  * not every byte is a character. */
-static int compile_in_c_locale(regex_t *regex, const char *pattern) {
+static int compile_in_c_locale(regex_t *regex, const char *pattern, int flags) {
   locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   locale_t before;
   int rc;
@@ -118,10 +72,26 @@ static int compile_in_c_locale(regex_t *regex, const char *pattern) {
   if (!c)
     return REG_ESPACE;
   before = uselocale(c);
-  rc = regcomp(regex, pattern, REG_EXTENDED);
+  rc = regcomp(regex, pattern, flags);
   uselocale(before);
   freelocale(c);
   return rc;
+}
+
+/* fnmatch(3) takes a '[' without its ']' as a letter: that is a mistake here.
+ * Sets and escapes are those of a basic regular expression, which may have
+ * other mistakes: "\(" is a letter in a glob. */
+static int check_glob(const char *pattern, struct config_error *reason) {
+  regex_t regex;
+  int rc = *pattern ? compile_in_c_locale(&regex, pattern, 0) : REG_BADPAT;
+
+  if (rc == REG_BADPAT || rc == REG_EBRACK || rc == REG_EESCAPE)
+    return config_error_set(reason,
+                            "expected a shell glob that is not empty, with a "
+                            "']' for each '[', and a byte after each '\\'");
+  if (rc == 0)
+    regfree(&regex);
+  return rc == REG_ESPACE ? -ENOMEM : 0;
 }
 
 static int compile_regex(regex_t *regex, const char *pattern,
@@ -138,7 +108,7 @@ static int compile_regex(regex_t *regex, const char *pattern,
         reason, "expected a POSIX extended regular expression without "
                 "back-references such as \\1: a process could choose a "
                 "name that takes hours to match");
-  rc = compile_in_c_locale(regex, pattern);
+  rc = compile_in_c_locale(regex, pattern, REG_EXTENDED);
   if (rc == 0)
     return 0;
   regerror(rc, regex, message, sizeof(message));

@@ -408,7 +408,7 @@ FIXTURE_TEST(mistakes_are_named_with_option_value_and_reason) {
       {"<Group 'g'>\nCommMatch '('\n</Group>", "CommMatch '('",
        "regular expression: Unmatched"},
       {"<Group 'g'>\nComm 'new\nline['\n</Group>", "'new\\x0aline['",
-       "glob: '[' without its ']'"},
+       "shell glob"},
       {"<Ignore 'x'>\nComm 'a'\n</Ignore>", "Ignore 'x'", "without a name"},
       {"Other 'a'\nOther 'a'", "Other 'a'", "only once"},
       {"MaxGroups 0", "MaxGroups 0", "from 1 to"},
