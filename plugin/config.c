@@ -45,7 +45,6 @@ struct option {
   /* 0, -EINVAL with scope->reason set, or -ENOMEM. A block returns 1 after a
    * mistake inside was logged. */
   int (*apply)(struct scope *scope, const oconfig_item_t *item);
-  bool is_block; /* it may be one */
   enum option_kind kind;
   enum option_place place;
   size_t offset;
@@ -99,34 +98,22 @@ void config_describe(const oconfig_item_t *item, char *ret, size_t size) {
   }
 }
 
-/* "SOURCE: <BLOCK>: ", or the part of it that is known. */
-static void describe_place(const struct settings *s,
-                           const oconfig_item_t *block, char *ret,
-                           size_t size) {
-  char text[256];
-  size_t len = 0;
-
-  *ret = '\0';
-  if (s->source)
-    len = (size_t)snprintf(
-        ret, size,
-        "%s: ", escape_text(s->source, strlen(s->source), text, sizeof(text)));
-  if (strcasecmp(block->key, "Plugin") == 0)
-    return;
-  config_describe(block, text, sizeof(text));
-  snprintf(ret + len, size - len, "<%s>: ", text);
-}
-
 /* The daemon ends after a mistake, and a minimal system has no syslog where the
  * line could be read: standard error has it too. */
 static void log_mistake(const struct settings *s, const oconfig_item_t *block,
                         const oconfig_item_t *item, int rc,
                         const struct config_error *reason) {
-  char where[640], what[512], line[1536];
+  bool is_inside = strcasecmp(block->key, "Plugin") != 0;
+  char source[256] = "", where[256] = "", what[512], line[1536];
 
+  if (s->source)
+    escape_text(s->source, strlen(s->source), source, sizeof(source));
+  if (is_inside)
+    config_describe(block, where, sizeof(where));
   config_describe(item, what, sizeof(what));
-  describe_place(s, block, where, sizeof(where));
-  snprintf(line, sizeof(line), "smaps plugin: %s%s: %s", where, what,
+  snprintf(line, sizeof(line), "smaps plugin: %s%s%s%s%s%s: %s", source,
+           s->source ? ": " : "", is_inside ? "<" : "", where,
+           is_inside ? ">: " : "", what,
            rc == -ENOMEM ? "out of memory" : reason->text);
   ERROR("%s", line);
   if (!s->source)
@@ -405,9 +392,9 @@ static const struct option common_options[] = {
 static const struct option top_options[] = {
     {"Process", .apply = apply_process},
     {"ProcessMatch", .apply = apply_process_match},
-    {"Group", .apply = apply_group, .is_block = true},
-    {"Ignore", .apply = apply_ignore, .is_block = true},
-    {"Other", .apply = apply_other, .is_block = true},
+    {"Group", .apply = apply_group},
+    {"Ignore", .apply = apply_ignore},
+    {"Other", .apply = apply_other},
     BOOLEAN("Host", settings, reports_host),
     COUNT("MaxGroups", settings, max_groups, SETTINGS_MAX_GROUPS_LIMIT),
     {"ProcRoot", .apply = apply_proc_root},
@@ -420,7 +407,7 @@ static const struct option top_options[] = {
     SECONDS("StateInterval", settings, state_interval_ns, 0, 86400),
     BOOLEAN("StateAtStart", settings, has_state_at_start),
     CHOICE("CommandLines", settings, command_lines),
-    {"Capture", .apply = apply_capture, .is_block = true},
+    {"Capture", .apply = apply_capture},
     {.rest = common_options}};
 
 /* Options of a block besides the selectors. */
@@ -465,14 +452,12 @@ static int apply(struct scope *scope, const struct option *options,
                  const oconfig_item_t *item) {
   const struct option *option = find_option(options, item->key);
 
-  if (!option && !(scope->rule && is_selector(item->key)))
-    return refuse_option(scope, item->key);
-  if (item->children_num > 0 && !(option && option->is_block))
-    return config_error_set(&scope->reason, "expected an option, not a block");
-  if (!option)
-    return add_selector(scope, item);
-  return option->apply ? option->apply(scope, item)
-                       : set_field(scope, option, item);
+  if (option)
+    return option->apply ? option->apply(scope, item)
+                         : set_field(scope, option, item);
+  return scope->rule && is_selector(item->key)
+             ? add_selector(scope, item)
+             : refuse_option(scope, item->key);
 }
 
 /* Applies the items of a block. Logs each mistake, and returns 1 then. */
@@ -532,30 +517,18 @@ static int apply_other(struct scope *scope, const oconfig_item_t *item) {
 
 static int apply_ignore(struct scope *scope, const oconfig_item_t *block) {
   struct rule *rule;
-  int rc;
+  int rc = settings_add_rule(scope->settings, NULL, &rule, &scope->reason);
 
-  if (block->values_num > 0)
-    return config_error_set(&scope->reason, "expected a block without a name");
-  rc = settings_add_rule(scope->settings, NULL, &rule, &scope->reason);
   return rc == 0 ? fill_rule(scope, rule, ignore_options, block) : rc;
 }
 
 static int apply_capture(struct scope *scope, const oconfig_item_t *block) {
-  int rc;
+  int rc = apply_block(scope, capture_options, block);
 
-  if (block->values_num > 0)
-    return config_error_set(&scope->reason, "expected a block without a name");
-  rc = apply_block(scope, capture_options, block);
   if (rc == 0 && !scope->settings->capture.directory)
     return config_error_set(&scope->reason,
                             "expected a Directory in the block");
   return rc;
-}
-
-/* Each of the two directories would remove the files of the other. */
-static bool has_one_directory(const struct settings *s) {
-  return s->state_history && s->capture.directory &&
-         strcmp(s->state_history, s->capture.directory) == 0;
 }
 
 int config_add_block(struct settings *s, const oconfig_item_t *block) {
@@ -564,8 +537,10 @@ int config_add_block(struct settings *s, const oconfig_item_t *block) {
 
   if (apply_block(&scope, top_options, block) != 0)
     return -1;
-  if (!has_one_directory(s))
+  if (!s->state_history || !s->capture.directory ||
+      strcmp(s->state_history, s->capture.directory) != 0)
     return 0;
+  /* Each of the two would remove the files of the other. */
   config_error_format(&scope.reason,
                       "expected different directories for StateHistory and "
                       "<Capture>, not \"%s\" for both",
