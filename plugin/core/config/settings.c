@@ -102,20 +102,18 @@ int settings_set_path(char **path, const char *value,
 
 int settings_set_proc_root(struct settings *s, const char *root,
                            struct config_error *reason) {
-  struct procfs *procfs;
-  int rc;
+  struct procfs *procfs = NULL;
+  int rc = settings_set_path(&s->proc_root, root, reason);
 
-  if (*root != '/')
-    return config_error_set(reason, "expected an absolute path");
-  rc = procfs_new(root, &procfs);
-  if (rc == -ENOMEM)
+  if (rc < 0)
     return rc;
-  if (rc != 0)
-    return config_error_set(reason, "expected a proc file system: %s",
-                            rc == -ENOTTY ? "this directory has no process"
-                                          : strerror(-rc));
+  rc = procfs_new(root, &procfs);
   procfs_free(procfs);
-  return settings_set_path(&s->proc_root, root, reason);
+  if (rc == 0 || rc == -ENOMEM)
+    return rc;
+  return config_error_set(reason, "expected a proc file system: %s",
+                          rc == -ENOTTY ? "this directory has no process"
+                                        : strerror(-rc));
 }
 
 static bool makes_groups(const struct settings *s) {
