@@ -59,11 +59,6 @@ double baseline_private_swap_part(const struct baseline *b);
  * its reading shows, but are not known as its relatives. Mostly these are
  * children that were forked after the processes were listed, and end unseen.
  */
-enum strangers {
-  STRANGERS_NONE,
-  STRANGERS_NEW,    /* they may end unseen as well */
-  STRANGERS_LASTING /* another reading has shown them too */
-};
 
 /* The least number of strangers. relatives: the number of known relatives,
  * including the process. */

@@ -290,7 +290,7 @@ static void restart(const struct cycle *cycle, struct track *t,
   t->broken_bytes = t->told_bytes = t->told_returned = 0;
   t->family_changes = family_changes(t);
   t->relatives_moved = 0;
-  t->strangers = STRANGERS_NONE;
+  t->has_strangers = false;
   t->since = SHARING_JUST_READ;
 }
 
@@ -312,50 +312,37 @@ static uint32_t missed_pages(const struct cycle *cycle, const struct track *t,
                               : between(missed, 0, moved));
 }
 
-/* The strangers that a reading shows, before it is taken in. Those of the last
- * one may have made place for others: where children come and go, others do
- * unseen. */
-static enum strangers strangers_in(const struct cycle *cycle,
-                                   const struct track *t,
-                                   const struct rollup *found) {
-  if (strangers_seen(found, fork_family_size(t)) == 0 || !RULE(strangers))
-    return STRANGERS_NONE;
+/* Strangers that a reading shows, before it is taken in, may end unseen; those
+ * that another reading has shown too stay. Those of the last one may have made
+ * place for others: where children come and go, others do unseen. */
+static bool are_strangers_new(const struct cycle *cycle, const struct track *t,
+                              const struct rollup *found) {
   /* Before 6.7 the kernel does not say what KSM has merged. */
   if (!rollup_has(found, ROLLUP_KSM) &&
       t->baseline.at_ns < cycle->ksm_merged_ns)
-    return STRANGERS_LASTING;
-  return !track_has_baseline(t) || t->strangers == STRANGERS_NONE ||
-                 t->family_changes != family_changes(t)
-             ? STRANGERS_NEW
-             : STRANGERS_LASTING;
+    return false;
+  return !track_has_baseline(t) || !t->has_strangers ||
+         t->family_changes != family_changes(t);
 }
 
-/* Children that came after the processes were listed are counted as ones that
- * have ended: nobody else pays their part. What is shared at the first reading
- * may be so for good. The next reading has to confirm either. */
-static void doubt_strangers(struct track *t, const struct rollup *found,
-                            bool had_baseline) {
-  uint32_t known = fork_family_size(t);
-  uint32_t seen = strangers_seen(found, known);
-
-  t->unsure_bytes += strangers_part(found, known, seen);
-  if (!had_baseline)
-    t->baseline.relatives = 0;
-  else if (known + seen <= UINT16_MAX)
-    t->baseline.relatives = (uint16_t)(known + seen);
-}
-
-/* Takes what was measured for the new baseline. */
+/* Takes what was measured for the new baseline. New strangers are counted as
+ * children that came after the processes were listed and have ended: nobody
+ * else pays their part. What is shared at the first reading may be so for good.
+ * The next reading has to confirm either. */
 static void begin_anew(const struct cycle *cycle, struct track *t,
                        const struct rollup *rollup,
                        const struct observation *at) {
-  enum strangers strangers = strangers_in(cycle, t, rollup);
   bool had_baseline = track_has_baseline(t);
+  uint32_t known = fork_family_size(t);
+  uint32_t seen = RULE(strangers) ? strangers_seen(rollup, known) : 0;
+  bool are_new = seen > 0 && are_strangers_new(cycle, t, rollup);
 
   restart(cycle, t, rollup, at, cycle->now_ns);
-  t->strangers = strangers;
-  if (strangers == STRANGERS_NEW && RULE(strangers_doubt))
-    doubt_strangers(t, rollup, had_baseline);
+  t->has_strangers = seen > 0;
+  t->unsure_bytes = are_new ? strangers_part(rollup, known, seen) : 0;
+  if (are_new)
+    t->baseline.relatives =
+        had_baseline ? (uint16_t)min(known + seen, UINT16_MAX) : 0;
   if (t->is_heir && t->family)
     learn_newborn(cycle, t);
   t->is_heir = false;
@@ -373,7 +360,6 @@ void estimator_correct(const struct cycle *cycle, struct track *t,
   at.resident_pages -= missed_pages(cycle, t, rollup, after);
   t->now.minor_faults = after->minor_faults;
   t->now.vm_swap_kb = after->vm_swap_kb;
-  t->unsure_bytes = 0;
   t->is_sampled = false;
   begin_anew(cycle, t, rollup, &at);
 }
@@ -423,7 +409,6 @@ void estimator_sample(const struct cycle *cycle, struct track *t,
   if (track_has_baseline(t))
     meet(cycle, t, s);
   sampled_rollup(s, &rollup);
-  t->unsure_bytes = 0;
   t->is_sampled = true;
   *t->sample_error = s->error;
   begin_anew(cycle, t, &rollup, &t->now);

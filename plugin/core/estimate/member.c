@@ -108,8 +108,7 @@ void page_tables_take(struct page_tables *t, const struct status_sample *s,
 
 bool page_tables_are_due(const struct page_tables *t, uint64_t resident_pages) {
   uint64_t then = t->resident_pages;
-  uint64_t moved =
-      resident_pages > then ? resident_pages - then : then - resident_pages;
+  uint64_t moved = distance(resident_pages, then);
 
   return (then == 0 && !page_tables_are_known(t)) ||
          (moved >= MOVED_LEAST_PAGES && moved >= then / MOVED_PART);
@@ -118,7 +117,7 @@ bool page_tables_are_due(const struct page_tables *t, uint64_t resident_pages) {
 uint64_t page_tables_bytes(const struct page_tables *t, uint64_t resident_pages,
                            uint64_t page_size) {
   uint64_t then = t->kib ? t->resident_pages : 0;
-  uint64_t come = resident_pages > then ? resident_pages - then : 0;
 
-  return page_size + t->kib * UINT64_C(1024) + come * ENTRY_BYTES;
+  return page_size + t->kib * UINT64_C(1024) +
+         minus(resident_pages, then) * ENTRY_BYTES;
 }

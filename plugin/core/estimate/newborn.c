@@ -73,7 +73,6 @@ static void add_up(struct rollup *u) {
 /* --- the parent's memory before and after --- */
 
 struct inheritance {
-  const struct track *parent;
   struct baseline before; /* the parent's, as it was estimated */
   uint64_t shared;        /* by copy on write already; each pays a part of n */
   uint64_t lent;          /* that was private, and is the newborns' as well */
@@ -82,8 +81,7 @@ struct inheritance {
 
 static struct inheritance inheritance_of(const struct cycle *cycle,
                                          const struct track *parent) {
-  struct inheritance i = {.parent = parent,
-                          .n = fork_family_size(parent),
+  struct inheritance i = {.n = fork_family_size(parent),
                           .sharers = 1.0 + parent->newborns};
   struct estimate now;
   uint64_t lent;
@@ -145,21 +143,21 @@ static void fill_swap(const struct inheritance *i, struct rollup *u) {
   u->bytes[ROLLUP_SWAP_PSS] = swap_pss(i);
 }
 
-static void give(const struct cycle *cycle, const struct inheritance *i,
+static void give(const struct cycle *cycle, const struct track *parent,
                  struct track *child) {
-  const struct track *parent = i->parent;
+  struct inheritance i = inheritance_of(cycle, parent);
   uint64_t own = own_bytes(cycle, child);
   uint64_t anon = anonymous_bytes(cycle, child);
   uint64_t files = child->now.shared_pages * cycle->page_size;
-  double cost = file_cost(i, child->family, cycle->page_size);
-  struct rollup u = {.known = i->before.rollup.known};
-  double off = (double)anon * (1 - 1 / i->n) +
+  double cost = file_cost(&i, child->family, cycle->page_size);
+  struct rollup u = {.known = i.before.rollup.known};
+  double off = (double)anon * (1 - 1 / i.n) +
                (double)files * (cost > 0.5 ? cost : 1 - cost);
 
-  fill_anonymous(i, own, anon - own, &u);
+  fill_anonymous(&i, own, anon - own, &u);
   /* The children also share the pages that the parent had alone. */
-  fill_files(files, cost, rollup_is_of_shmem(&i->before.rollup), &u);
-  fill_swap(i, &u);
+  fill_files(files, cost, rollup_is_of_shmem(&i.before.rollup), &u);
+  fill_swap(&i, &u);
   u.bytes[ROLLUP_RSS] = u.bytes[ROLLUP_REFERENCED] = anon + files;
   add_up(&u);
   child->now.vm_swap_kb = parent->now.vm_swap_kb;
@@ -203,7 +201,7 @@ static void count(const struct cycle *cycle, const struct process_table *t,
                   const struct process *p) {
   struct track *lender = find_lender(t, p), *child = &p->member->track;
 
-  if (!lender || lender->newborns == UINT16_MAX)
+  if (!lender)
     return;
   lender->newborns++;
   lender->lent_bytes += anonymous_bytes(cycle, child) - own_bytes(cycle, child);
@@ -212,12 +210,9 @@ static void count(const struct cycle *cycle, const struct process_table *t,
 static void settle(const struct cycle *cycle, const struct process_table *t,
                    const struct process *p) {
   const struct track *lender = find_lender(t, p);
-  struct inheritance i;
 
-  if (!lender || !lender->newborns)
-    return;
-  i = inheritance_of(cycle, lender);
-  give(cycle, &i, &p->member->track);
+  if (lender)
+    give(cycle, lender, &p->member->track);
 }
 
 static void settle_lender(const struct cycle *cycle, struct track *t) {

@@ -16,7 +16,7 @@
 void sharing_init(struct sharing *s, uint64_t pages) {
   double n = (double)pages;
 
-  *s = (struct sharing){.now = n, .before = n, .left = n, .grown = n};
+  *s = (struct sharing){.now = n, .before = n, .left = n};
 }
 
 /* Counts the pages of a member, and its pages of the cycle before (0 if it was
@@ -26,14 +26,11 @@ static void count(struct sharing *s, uint64_t cycle_ns, uint64_t pages,
   if (s->cycle_ns != cycle_ns) {
     s->cycle_ns = cycle_ns;
     s->before = s->now;
-    s->left = s->grown = s->now = s->shifted = 0;
+    s->left = s->now = s->moved = 0;
   }
   s->now += (double)pages;
-  if (before == 0)
-    return;
   s->left += (double)before;
-  s->grown += (double)pages;
-  s->shifted += fabs((double)pages - (double)before);
+  s->moved += (double)distance(pages, before);
 }
 
 /* The pages that members map are taken to be the same as before: the more often
@@ -44,8 +41,7 @@ double sharing_change(const struct sharing *s) {
 
 void sharing_advance(const struct sharing *s, struct sharing_since *since) {
   double most = s->before > s->now ? s->before : s->now;
-  double moved =
-      fabs(s->before - s->left) + s->shifted + fabs(s->grown - s->now);
+  double moved = fabs(s->before - s->left) + s->moved;
 
   if (RULE(cost_by_mappers))
     since->cost =

@@ -30,11 +30,9 @@ struct sampled_error;
 struct sharing {
   uint64_t cycle_ns; /* when pages were last counted */
   /* Pages that members map and that were not private when read: in the cycle
-   * before, by all members and by those that are left; now, by these and by
-   * all.
-   */
-  double before, left, grown, now;
-  double shifted;     /* mapped or unmapped by members that are left */
+   * before, by all members and by those that are left; and now. */
+  double before, left, now;
+  double moved;       /* mapped or unmapped by members of now */
   struct audit audit; /* of the estimates of its members */
 };
 
@@ -106,18 +104,18 @@ struct track {
   uint64_t broken_bytes;      /* by its faults since the baseline */
   uint64_t told_returned;     /* of what it got back from swap since then */
   uint64_t told_bytes;        /* that it left to its relatives since then */
-  double unsure_bytes;        /* for strangers at the baseline */
+  double unsure_bytes;        /* for new strangers at the baseline */
   double derived_bytes; /* how far off a derived baseline can be (newborn.h) */
   uint64_t lent_bytes;  /* to newborns of this cycle, all together */
-  uint16_t newborns;    /* their number */
+  uint32_t newborns;    /* their number */
   bool is_newborn : 1;  /* forked since the last cycle */
   bool has_newborn : 1; /* is the parent of such */
   bool is_heir : 1;     /* its baseline was derived from its parent's */
   bool is_child : 1;    /* in the set of its family alone */
-  bool is_family_decided : 1;   /* for the program that it runs */
-  bool was_swap_used : 1;       /* on the host, at the baseline */
-  bool is_sampled : 1;          /* the baseline is no rollup, see sampling */
-  enum strangers strangers : 2; /* at the baseline */
+  bool is_family_decided : 1; /* for the program that it runs */
+  bool was_swap_used : 1;     /* on the host, at the baseline */
+  bool is_sampled : 1;        /* the baseline is no rollup, see sampling */
+  bool has_strangers : 1;     /* at the baseline */
 };
 
 static inline bool track_has_baseline(const struct track *t) {

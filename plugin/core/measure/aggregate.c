@@ -29,10 +29,9 @@ static void lessen(struct rollup *r, double part) {
 }
 
 /* A relative that ended while others were read no longer pays its part of the
- * shared memory; unknown ones may have ended as well. */
+ * shared memory; unknown ones, which the baseline counts, may have ended too. */
 static bool has_same_relatives(const struct track *t) {
-  return t->baseline.relatives == fork_family_size(t) &&
-         t->strangers != STRANGERS_NEW;
+  return t->baseline.relatives == fork_family_size(t);
 }
 
 static enum estimate_source source_of(const struct process *p) {

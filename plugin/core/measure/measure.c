@@ -399,8 +399,7 @@ static void learn_precision(struct measurer *m, const struct process *p,
 
   if (r->has_statm && resident == r->statm.resident_pages &&
       now->shared_pages == r->statm.shared_pages)
-    precision_learn(&m->cycle.precision,
-                    rss > resident ? rss - resident : resident - rss);
+    precision_learn(&m->cycle.precision, distance(rss, resident));
 }
 
 static struct observation observed_after(const struct measurer *m,
