@@ -71,10 +71,9 @@ static void observe(struct family *f, unsigned slot) {
     o.minor_faults = f->world.processes[slot].minor_faults;
     o.has_faults = true;
   }
-  if (estimator_wants_swap(&f->cycle, t, &o)) {
-    o.vm_swap_kb = f->views[slot].vm_swap_kb;
-    o.has_swap = true;
-  }
+  o.vm_swap_kb = estimator_wants_swap(&f->cycle, t, &o)
+                     ? f->views[slot].vm_swap_kb
+                     : t->baseline.at.vm_swap_kb;
   estimator_observe(&f->cycle, t,
                     f->others >> slot & 1 ? &f->other_set : &f->set,
                     is_hidden ? NULL : &o);

@@ -12,9 +12,9 @@
 struct observation {
   uint32_t resident_pages, shared_pages; /* statm; shared: files and shmem */
   uint32_t threads;
-  uint32_t minor_faults;     /* stat */
-  uint32_t vm_swap_kb;       /* status */
-  bool has_faults, has_swap; /* whether these were read */
+  uint32_t minor_faults; /* stat */
+  uint32_t vm_swap_kb;   /* status */
+  bool has_faults;       /* whether these were read */
 };
 
 /* Zero before the first. */

@@ -125,11 +125,9 @@ static void follow_cow(const struct cycle *cycle, struct track *t) {
 
 static void take(struct track *t, const struct observation *o) {
   uint32_t faults = o->has_faults ? o->minor_faults : t->now.minor_faults;
-  uint32_t swap = o->has_swap ? o->vm_swap_kb : t->baseline.at.vm_swap_kb;
 
   t->now = *o;
   t->now.minor_faults = faults;
-  t->now.vm_swap_kb = swap;
   if (track_has_baseline(t) && o->has_faults && !t->baseline.at.has_faults) {
     t->baseline.at.minor_faults = faults; /* those before are unknown */
     t->baseline.at.has_faults = true;

@@ -29,7 +29,7 @@ static void lessen(struct rollup *r, double part) {
 }
 
 /* A relative that ended while others were read no longer pays its part of the
- * shared memory; unknown ones, which the baseline counts, may have ended too. */
+ * shared memory; strangers, which the baseline counts, may have ended too. */
 static bool has_same_relatives(const struct track *t) {
   return t->baseline.relatives == fork_family_size(t);
 }

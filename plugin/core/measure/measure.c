@@ -131,23 +131,25 @@ static int begin(struct measurer *m, const struct process_table *t,
 /* --- 1: the cheap files --- */
 
 /* Gives these to the estimator: statm, which was read when the process was
- * identified; stat, if minor faults are worth it; status, if there is swap. */
+ * identified; stat, if minor faults are worth it; status, if there is swap:
+ * otherwise it has as much there as at its baseline. */
 static void observe(const struct measurer *m, struct process *p,
                     const struct read_job *faults) {
+  struct track *t = &p->member->track;
   struct observation o = {.resident_pages =
                               amount_narrow(p->statm.resident_pages),
                           .shared_pages = amount_narrow(p->statm.shared_pages),
-                          .threads = p->threads};
+                          .threads = p->threads,
+                          .vm_swap_kb = t->baseline.at.vm_swap_kb};
 
   p->member->has_new_tables = false;
   if (faults && faults->result == 0) {
     o.minor_faults = (uint32_t)faults->stat.minor_faults;
     o.has_faults = true;
   }
-  if (estimator_wants_swap(&m->cycle, &p->member->track, &o))
-    o.has_swap = member_read_swap_kb(m->procfs, p, &o.vm_swap_kb);
-  estimator_observe(&m->cycle, &p->member->track, &p->groups[0]->track->sharing,
-                    &o);
+  if (estimator_wants_swap(&m->cycle, t, &o))
+    member_read_swap_kb(m->procfs, p, &o.vm_swap_kb);
+  estimator_observe(&m->cycle, t, &p->groups[0]->track->sharing, &o);
 }
 
 /* True if its minor faults have to be read first. */
