@@ -16,33 +16,23 @@ static uint64_t part_of(uint64_t bytes, double part) {
 /* --- parent and child --- */
 
 static bool is_newborn(const struct process *p) {
-  return p->member && p->member->track.is_newborn && !p->is_in_parents_mm;
+  return member_is_measured(p) && p->member->track.is_newborn;
 }
 
-static bool can_be_seen(const struct process *p) {
-  return p->state == PROCESS_ALIVE && p->n_groups > 0;
-}
-
-static struct process *find_parent(const struct process_table *t,
-                                   const struct process *p) {
-  struct process *parent = process_table_parent(t, p);
-
-  return parent && parent->member && parent->member->track.family &&
-                 parent->member->track.family == p->member->track.family
-             ? parent
-             : NULL;
-}
-
-/* The parent, where the newborn can be estimated with it; NULL without. */
+/* The parent of a newborn that can be estimated with it; NULL of all others. */
 static struct track *find_lender(const struct process_table *t,
                                  const struct process *p) {
-  struct process *of = can_be_seen(p) ? find_parent(t, p) : NULL;
+  const struct process *of = is_newborn(p) ? process_table_parent(t, p) : NULL;
+  struct track *parent;
 
-  if (!of || is_newborn(of) || !can_be_seen(of) ||
-      !track_has_baseline(&of->member->track) ||
-      !rollup_has(&of->member->track.baseline.rollup, ROLLUP_PSS_ANON))
+  if (!of || !member_is_measured(of) || is_newborn(of))
     return NULL;
-  return &of->member->track;
+  parent = &of->member->track;
+  return parent->family && parent->family == p->member->track.family &&
+                 track_has_baseline(parent) &&
+                 rollup_has(&parent->baseline.rollup, ROLLUP_PSS_ANON)
+             ? parent
+             : NULL;
 }
 
 static uint64_t anonymous_bytes(const struct cycle *cycle,
@@ -138,11 +128,6 @@ static uint64_t swap_pss(const struct inheritance *i) {
   return RULE(newborn_swap) ? all - own + part_of(own, 1 / i->sharers) : all;
 }
 
-static void fill_swap(const struct inheritance *i, struct rollup *u) {
-  u->bytes[ROLLUP_SWAP] = i->before.rollup.bytes[ROLLUP_SWAP];
-  u->bytes[ROLLUP_SWAP_PSS] = swap_pss(i);
-}
-
 static void give(const struct cycle *cycle, const struct track *parent,
                  struct track *child) {
   struct inheritance i = inheritance_of(cycle, parent);
@@ -157,7 +142,8 @@ static void give(const struct cycle *cycle, const struct track *parent,
   fill_anonymous(&i, own, anon - own, &u);
   /* The children also share the pages that the parent had alone. */
   fill_files(files, cost, rollup_is_of_shmem(&i.before.rollup), &u);
-  fill_swap(&i, &u);
+  u.bytes[ROLLUP_SWAP] = i.before.rollup.bytes[ROLLUP_SWAP];
+  u.bytes[ROLLUP_SWAP_PSS] = swap_pss(&i);
   u.bytes[ROLLUP_RSS] = u.bytes[ROLLUP_REFERENCED] = anon + files;
   add_up(&u);
   child->now.vm_swap_kb = parent->now.vm_swap_kb;
@@ -168,25 +154,17 @@ static void give(const struct cycle *cycle, const struct track *parent,
   child->since.cost = 1 / sharing_change(&child->family->sharing);
 }
 
-static void take_private(struct rollup *u, uint64_t bytes) {
-  uint64_t dirty = min(bytes, u->bytes[ROLLUP_PRIVATE_DIRTY]);
-
-  u->bytes[ROLLUP_PRIVATE_DIRTY] -= dirty;
-  u->bytes[ROLLUP_SHARED_DIRTY] += dirty;
-  bytes = min(bytes - dirty, u->bytes[ROLLUP_PRIVATE_CLEAN]);
-  u->bytes[ROLLUP_PRIVATE_CLEAN] -= bytes;
-  u->bytes[ROLLUP_SHARED_CLEAN] += bytes;
-}
-
 /* The parent pays only its part now of what it has lent. */
 static void divide(const struct cycle *cycle, struct track *parent) {
   struct inheritance i = inheritance_of(cycle, parent);
   struct rollup u = i.before.rollup;
   uint64_t less = part_of(i.lent, 1 - 1 / i.sharers);
+  uint64_t dirty = min(i.lent, u.bytes[ROLLUP_PRIVATE_DIRTY]);
 
   if (i.lent < LENT_LEAST_BYTES && swap_pss(&i) == u.bytes[ROLLUP_SWAP_PSS])
     return;
-  take_private(&u, i.lent);
+  u.bytes[ROLLUP_PRIVATE_DIRTY] -= dirty;
+  u.bytes[ROLLUP_SHARED_DIRTY] += dirty;
   u.bytes[ROLLUP_PSS_ANON] -= min(less, u.bytes[ROLLUP_PSS_ANON]);
   u.bytes[ROLLUP_PSS_DIRTY] -= min(less, u.bytes[ROLLUP_PSS_DIRTY]);
   u.bytes[ROLLUP_SWAP_PSS] = swap_pss(&i);
@@ -197,25 +175,13 @@ static void divide(const struct cycle *cycle, struct track *parent) {
 
 /* --- all of a cycle --- */
 
-static void count(const struct cycle *cycle, const struct process_table *t,
-                  const struct process *p) {
-  struct track *lender = find_lender(t, p), *child = &p->member->track;
-
-  if (!lender)
-    return;
+static void count(const struct cycle *cycle, struct track *lender,
+                  const struct track *child) {
   lender->newborns++;
   lender->lent_bytes += anonymous_bytes(cycle, child) - own_bytes(cycle, child);
 }
 
-static void settle(const struct cycle *cycle, const struct process_table *t,
-                   const struct process *p) {
-  const struct track *lender = find_lender(t, p);
-
-  if (lender)
-    give(cycle, lender, &p->member->track);
-}
-
-static void settle_lender(const struct cycle *cycle, struct track *t) {
+static void settle(const struct cycle *cycle, struct track *t) {
   if (t->newborns)
     divide(cycle, t);
   t->is_newborn = t->has_newborn = false;
@@ -225,16 +191,23 @@ static void settle_lender(const struct cycle *cycle, struct track *t) {
 
 void newborn_estimate_all(const struct cycle *cycle,
                           const struct process_table *t) {
+  struct process *const *p = t->processes;
+
   if (!RULE(newborns))
     return;
+  for (size_t i = 0; i < t->n; i++) {
+    struct track *lender = find_lender(t, p[i]);
 
+    if (lender)
+      count(cycle, lender, &p[i]->member->track);
+  }
+  for (size_t i = 0; i < t->n; i++) {
+    const struct track *lender = find_lender(t, p[i]);
+
+    if (lender)
+      give(cycle, lender, &p[i]->member->track);
+  }
   for (size_t i = 0; i < t->n; i++)
-    if (is_newborn(t->processes[i]))
-      count(cycle, t, t->processes[i]);
-  for (size_t i = 0; i < t->n; i++)
-    if (is_newborn(t->processes[i]))
-      settle(cycle, t, t->processes[i]);
-  for (size_t i = 0; i < t->n; i++)
-    if (t->processes[i]->member)
-      settle_lender(cycle, &t->processes[i]->member->track);
+    if (p[i]->member)
+      settle(cycle, &p[i]->member->track);
 }
