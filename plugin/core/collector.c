@@ -278,7 +278,6 @@ int collector_cycle(struct collector *c) {
                             .groups = &c->groups,
                             .cycle = &c->measurer.cycle,
                             .aggregate = &c->measurer.aggregate,
-                            .prices = &c->measurer.prices,
                             .meminfo = meminfo,
                             .host = &c->results.host,
                             .time_ns = wall_ns};

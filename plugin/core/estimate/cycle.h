@@ -19,6 +19,8 @@
  * reason to read, only a part of the published error.
  */
 
+struct procfs;
+
 struct precision {
   /* Comparisons, of which some differed, by so much at most. */
   uint32_t n, differing, most_pages;
@@ -29,6 +31,7 @@ struct precision {
 };
 
 struct cycle {
+  struct procfs *procfs;
   uint64_t now_ns, before_ns; /* the beginning of this cycle, and of the last */
   uint64_t interval_ns;       /* as it is configured */
   uint64_t page_size;

@@ -36,18 +36,14 @@
 void measurer_init(struct measurer *m, struct procfs *procfs,
                    struct reader *reader, struct diag *diags) {
   *m = (struct measurer){
-      .procfs = procfs,
       .reader = reader,
       .diags = diags,
-      .cycle = {.page_size = reader->page_size,
+      .cycle = {.procfs = procfs,
+                .page_size = reader->page_size,
                 .tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK),
                 .kernel_fields = FIELDS_SINCE_4_14,
                 .mappings_most = MAPPINGS_MOST},
-      .prices = {.cycle = &m->cycle, .procfs = procfs},
-      .sampler = {.cycle = &m->cycle,
-                  .prices = &m->prices,
-                  .procfs = procfs,
-                  .diags = diags},
+      .sampler = {.cycle = &m->cycle, .diags = diags},
       .aggregate = {.cycle = &m->cycle}};
 }
 
@@ -148,7 +144,7 @@ static void observe(const struct measurer *m, struct process *p,
     o.has_faults = true;
   }
   if (estimator_wants_swap(&m->cycle, t, &o))
-    member_read_swap_kb(m->procfs, p, &o.vm_swap_kb);
+    member_read_swap_kb(m->cycle.procfs, p, &o.vm_swap_kb);
   estimator_observe(&m->cycle, t, &p->groups[0]->track->sharing, &o);
 }
 
@@ -280,7 +276,7 @@ static void add_candidate(struct measurer *m, struct process *p,
     return;
   /* A process that a walk would hold up for too long is sampled, even with
    * Refresh "always". */
-  c.is_sample = !price_is_affordable(&m->prices, p, policy);
+  c.is_sample = !price_is_affordable(&m->cycle, p, policy);
   if (c.is_sample && !sampling_can(&m->sampler, p)) {
     defer_large(m, p);
     return;
@@ -289,7 +285,7 @@ static void add_candidate(struct measurer *m, struct process *p,
     c.intervals = (double)(m->cycle.now_ns - p->member->track.baseline.at_ns) /
                   (double)m->cycle.interval_ns;
   c.cost_ns = c.is_sample ? amount_narrow(sampling_cost_ns(&m->sampler, p))
-                          : price_ns(&m->prices, p);
+                          : price_ns(&m->cycle, p);
   m->candidates[m->n_candidates++] = c;
 }
 
@@ -309,7 +305,7 @@ static struct doubt begin_choice(struct measurer *m, struct process *p,
 /* The share of a CPU that reading or sampling it once in MaxAge takes. */
 static double needed_for(const struct measurer *m, struct process *p,
                          const struct policy *policy) {
-  uint64_t cost_ns = price_ns(&m->prices, p);
+  uint64_t cost_ns = price_ns(&m->cycle, p);
 
   if (policy->refresh != REFRESH_ADAPTIVE)
     return 0;
@@ -387,7 +383,7 @@ static uint32_t swap_kb_after(const struct measurer *m, const struct process *p,
 
   if (found->bytes[ROLLUP_SWAP] == 0)
     return 0;
-  member_read_swap_kb(m->procfs, p, &kb);
+  member_read_swap_kb(m->cycle.procfs, p, &kb);
   return kb;
 }
 
@@ -455,7 +451,7 @@ static void refuse_samples(struct measurer *m, struct process *p, int error) {
   if (error == -EFBIG)
     diag_note(m->diags, DIAG_FAILED, p, error, "maps");
   if (error == -EFBIG ||
-      price_ns(&m->prices, p) <= member_policy(p).max_lock_hold_ns)
+      price_ns(&m->cycle, p) <= member_policy(p).max_lock_hold_ns)
     defer(m, p, DEFERRED_MAX_LOCK_HOLD);
   else
     defer_large(m, p);
@@ -581,7 +577,7 @@ static void read_page_tables(const struct measurer *m,
   for (size_t i = 0; i < t->n; i++)
     if (member_is_measured(t->processes[i]) &&
         wants_page_tables(t->processes[i]))
-      member_read_status(m->procfs, t->processes[i], &s);
+      member_read_status(m->cycle.procfs, t->processes[i], &s);
 }
 
 int measurer_run(struct measurer *m, const struct process_table *t,

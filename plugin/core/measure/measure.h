@@ -16,13 +16,11 @@
 
 /* It must not be moved. */
 struct measurer {
-  struct procfs *procfs;
   struct reader *reader;
   struct diag *diags; /* by kind */
 
   /* Its modules, and what each of them keeps. */
   struct cycle cycle;
-  struct prices prices;
   struct sampler sampler;
   struct aggregate aggregate;
   struct read_budget budget;

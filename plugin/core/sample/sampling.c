@@ -250,7 +250,7 @@ static void measure(const struct sampler *sampler, const struct process *p,
   sampled_doubt(ret, sample->unseen);
   if (!sampler->cycle->is_swap_used)
     return;
-  member_read_swap_kb(sampler->procfs, p, &swap_kb);
+  member_read_swap_kb(sampler->cycle->procfs, p, &swap_kb);
   ret->swap = swap_kb * 1024.0;
 }
 
@@ -287,7 +287,7 @@ static void refine_price(const struct sampler *sampler, struct process *p,
       &p->member->cost,
       amount_from(pages * small * page_ns +
                   pages * (1 - small) / huge_pages * HUGE_WINDOW_NS),
-      p->statm.resident_pages, price_swapped_pages(sampler->prices, p));
+      p->statm.resident_pages, price_swapped_pages(sampler->cycle, p));
 }
 
 /* Charges the difference to the prediction, which was charged already. */

@@ -16,8 +16,6 @@ struct group_track;
 
 struct sampler {
   const struct cycle *cycle;
-  const struct prices *prices;
-  struct procfs *procfs;
   struct diag *diags;
   double page_ns; /* the price of a page; 0 before the first sample */
 };

@@ -130,53 +130,50 @@ void read_cost_learn(struct read_cost *c, uint64_t took_ns, uint64_t resident,
 /* --- of a process --- */
 
 /* Guesses the price from files whose reading walks no page tables. */
-static struct read_cost guess_of(const struct prices *prices,
+static struct read_cost guess_of(const struct cycle *cycle,
                                  const struct process *p) {
   uint64_t swapped = 0, tables = 0;
   struct status_sample s;
 
   if (p->statm.size_pages >= TABLES_WORTH_ASKING_PAGES &&
-      member_read_status(prices->procfs, p, &s)) {
-    swapped = s.vm_swap_bytes / prices->cycle->page_size;
-    tables = s.vm_pte_bytes / prices->cycle->page_size;
+      member_read_status(cycle->procfs, p, &s)) {
+    swapped = s.vm_swap_bytes / cycle->page_size;
+    tables = s.vm_pte_bytes / cycle->page_size;
   }
   return read_cost_guess(p->statm.resident_pages, swapped, tables);
 }
 
-uint64_t price_swapped_pages(const struct prices *prices,
+uint64_t price_swapped_pages(const struct cycle *cycle,
                              const struct process *p) {
   if (!track_has_baseline(&p->member->track))
     return p->member->cost.swapped;
-  return p->member->track.now.vm_swap_kb * UINT64_C(1024) /
-         prices->cycle->page_size;
+  return p->member->track.now.vm_swap_kb * UINT64_C(1024) / cycle->page_size;
 }
 
-uint32_t price_ns(const struct prices *prices, const struct process *p) {
-  return read_cost_predict(&p->member->cost,
-                           p->statm.resident_pages +
-                               price_swapped_pages(prices, p));
+uint32_t price_ns(const struct cycle *cycle, const struct process *p) {
+  return read_cost_predict(&p->member->cost, p->statm.resident_pages +
+                                                 price_swapped_pages(cycle, p));
 }
 
-uint64_t price_known_ns(const struct prices *prices, const struct process *p) {
-  return p->member && p->member->cost.ns ? price_ns(prices, p) : 0;
+uint64_t price_known_ns(const struct cycle *cycle, const struct process *p) {
+  return p->member && p->member->cost.ns ? price_ns(cycle, p) : 0;
 }
 
-bool price_is_too_large(const struct prices *prices, const struct process *p) {
-  uint64_t ns =
-      p->member->cost.ns ? price_ns(prices, p) : guess_of(prices, p).ns;
+bool price_is_too_large(const struct cycle *cycle, const struct process *p) {
+  uint64_t ns = p->member->cost.ns ? price_ns(cycle, p) : guess_of(cycle, p).ns;
 
   return ns > member_policy(p).max_lock_hold_ns;
 }
 
 /* True if the reading is cheap enough, or if it is time to try it again. */
-bool price_is_affordable(const struct prices *prices, struct process *p,
+bool price_is_affordable(const struct cycle *cycle, struct process *p,
                          const struct policy *policy) {
   struct read_cost *cost = &p->member->cost, guess;
 
-  if (cost->ns && price_ns(prices, p) <= policy->max_lock_hold_ns)
+  if (cost->ns && price_ns(cycle, p) <= policy->max_lock_hold_ns)
     return true;
-  if (prices->cycle->now_ns < cost->next_try_s * NS_PER_S)
+  if (cycle->now_ns < cost->next_try_s * NS_PER_S)
     return false;
-  guess = guess_of(prices, p);
-  return read_cost_apply_guess(cost, &guess, policy, prices->cycle->now_ns);
+  guess = guess_of(cycle, p);
+  return read_cost_apply_guess(cost, &guess, policy, cycle->now_ns);
 }

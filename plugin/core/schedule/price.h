@@ -19,25 +19,20 @@
 #include "estimate/cycle.h"
 #include "estimate/member.h"
 
-struct prices {
-  const struct cycle *cycle;
-  struct procfs *procfs;
-};
-
 /* The predicted time of a reading: of a process of which nothing is known the
  * least possible, or 0. */
-uint32_t price_ns(const struct prices *prices, const struct process *p);
-uint64_t price_known_ns(const struct prices *prices, const struct process *p);
+uint32_t price_ns(const struct cycle *cycle, const struct process *p);
+uint64_t price_known_ns(const struct cycle *cycle, const struct process *p);
 
 /* True if a walk of its page tables is predicted to exceed its MaxLockHold. */
-bool price_is_too_large(const struct prices *prices, const struct process *p);
+bool price_is_too_large(const struct cycle *cycle, const struct process *p);
 
 /* The known number of its pages in swap: before a baseline, from the guess. */
-uint64_t price_swapped_pages(const struct prices *prices,
+uint64_t price_swapped_pages(const struct cycle *cycle,
                              const struct process *p);
 
 /* True if the reading is cheap enough, or if it is time to try it again. */
-bool price_is_affordable(const struct prices *prices, struct process *p,
+bool price_is_affordable(const struct cycle *cycle, struct process *p,
                          const struct policy *policy);
 
 /* The time to the first test, unless MaxAge is shorter; and the longest between

@@ -29,7 +29,6 @@ struct scene {
   const struct group_table *groups;
   const struct cycle *cycle;
   const struct aggregate *aggregate;
-  const struct prices *prices;
   struct meminfo_sample meminfo;
   const struct host_account *host;
   uint64_t time_ns; /* of the cycle, since the Epoch */

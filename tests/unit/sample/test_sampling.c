@@ -11,7 +11,6 @@
 
 struct fixture {
   struct cycle cycle;
-  struct prices prices;
   struct sampler sampler;
   struct sampling sampling;
   struct sharing set;
@@ -25,8 +24,7 @@ static int make(void **state) {
 
   f = (struct fixture){
       .cycle = {.now_ns = 102 * NS_PER_S},
-      .prices = {.cycle = &f.cycle},
-      .sampler = {.cycle = &f.cycle, .prices = &f.prices},
+      .sampler = {.cycle = &f.cycle},
       .sampling = {.layout_at_ns = 100 * NS_PER_S,
                    .layout_ns = LAYOUT_NS,
                    .layout_size_pages = 2 * PAGES,
@@ -265,7 +263,7 @@ FIXTURE_TEST(a_probe_shows_what_a_walk_would_cost) {
 FIXTURE_TEST(what_is_in_swap_stays_known_where_status_cannot_be_read) {
   struct read_job job = sample_job();
 
-  assert_int_equal(procfs_new("/proc", &f->sampler.procfs), 0);
+  assert_int_equal(procfs_new("/proc", &f->cycle.procfs), 0);
   f->process.pid = INT32_MAX;
   f->cycle.is_swap_used = true;
   f->member.track.now.vm_swap_kb = 4096;
@@ -275,7 +273,7 @@ FIXTURE_TEST(what_is_in_swap_stays_known_where_status_cannot_be_read) {
   f->cycle.is_swap_used = false;
   take(f, &job);
   assert_int_equal(f->member.track.baseline.at.vm_swap_kb, 0);
-  procfs_free(f->sampler.procfs);
+  procfs_free(f->cycle.procfs);
 }
 
 FIXTURE_TEST(a_sample_that_was_interrupted_is_not_the_price_of_the_next) {
