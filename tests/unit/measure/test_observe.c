@@ -53,7 +53,6 @@ static int unmake(void **state) {
   struct fixture *f = *state;
   void *reading = f->reading;
 
-
   return reading_unmake(&reading);
 }
 
