@@ -5,15 +5,8 @@
 #define THREADS_TRIED 8
 #define THREADS_MOST 64
 
-int statm_read_of(struct procfs *p, uint32_t pid, struct statm_sample *ret) {
-  struct span text;
-  int rc = procfs_read(p, pid, "statm", &text);
-
-  return rc != 0 ? rc : statm_parse(text.text, text.len, ret);
-}
-
-int statm_read_kept(struct procfs *p, uint32_t pid, struct procfs_file *file,
-                    struct statm_sample *ret) {
+int statm_read_of(struct procfs *p, uint32_t pid, struct procfs_file *file,
+                  struct statm_sample *ret) {
   struct span text;
   int rc = procfs_read_kept(p, pid, "statm", file, &text);
 
@@ -42,7 +35,7 @@ int find_live_thread(struct procfs *p, uint32_t pid, uint32_t *ret) {
   int rc = procfs_list_threads(p, pid, tids, THREADS_TRIED, &n);
 
   for (size_t i = 0; rc == 0 && i < n; i++)
-    if (statm_read_of(p, tids[i], &statm) == 0 && statm_has_mm(&statm)) {
+    if (statm_read_of(p, tids[i], NULL, &statm) == 0 && statm_has_mm(&statm)) {
       *ret = tids[i];
       return 0;
     }

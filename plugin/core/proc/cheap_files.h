@@ -11,11 +11,9 @@
 #include "proc/status.h"
 #include <smaps/procfs.h>
 
-int statm_read_of(struct procfs *p, uint32_t pid, struct statm_sample *ret);
-/* Through a file that stays open; see procfs_read_kept(). */
-int statm_read_kept(struct procfs *p, uint32_t pid, struct procfs_file *file,
-                    struct statm_sample *ret);
-
+/* Through a file that stays open, or NULL; see procfs_read_kept(). */
+int statm_read_of(struct procfs *p, uint32_t pid, struct procfs_file *file,
+                  struct statm_sample *ret);
 int status_read_of(struct procfs *p, uint32_t pid, struct status_sample *ret);
 /* Finds a thread that has memory, if the main thread has ended; PROCFS_GONE if
  * there is none. The files are those of its id. */

@@ -197,8 +197,6 @@ static void sort_entries(struct procfs *p) {
 }
 
 int procfs_list(struct procfs *p, const struct procfs_entry **ret, size_t *n) {
-  bool is_sorted = true;
-
   p->n_entries = 0;
   rewinddir(p->dir);
   for (;;) {
@@ -214,16 +212,13 @@ int procfs_list(struct procfs *p, const struct procfs_entry **ret, size_t *n) {
     if (!parse_id(e->d_name, &pid) ||
         (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
       continue;
-    if (p->n_entries && p->entries[p->n_entries - 1].pid >= pid)
-      is_sorted = false;
     int rc = add_entry(p, pid, e->d_ino);
     if (rc < 0)
       return rc;
   }
   if (p->n_entries == 0)
     return -ENOTTY;
-  if (!is_sorted)
-    sort_entries(p);
+  sort_entries(p);
   *ret = p->entries;
   *n = p->n_entries;
   return 0;
@@ -291,15 +286,6 @@ int procfs_list_threads(struct procfs *p, uint32_t pid, uint32_t *tids,
   return 0;
 }
 
-static ssize_t read_retry(int fd, char *buffer, size_t size) {
-  ssize_t n;
-
-  do
-    n = read(fd, buffer, size);
-  while (n < 0 && errno == EINTR);
-  return n;
-}
-
 int procfs_open_file(struct procfs *p, uint32_t pid, const char *name,
                      int *ret_fd) {
   procfs_announce(p, name);
@@ -331,7 +317,7 @@ static int fill_buffer(struct procfs *p, int fd, size_t max, size_t *ret_len) {
   for (;;) {
     size_t room = p->cap_buffer - 1 - len;
     size_t want = max - len < room ? max - len : room;
-    ssize_t n = read_retry(fd, p->buffer + len, want);
+    ssize_t n = read(fd, p->buffer + len, want);
 
     if (n < 0)
       return procfs_outcome_of(errno);
@@ -434,7 +420,7 @@ int procfs_read_kept(struct procfs *p, uint32_t pid, const char *name,
                      struct procfs_file *file, struct span *ret) {
   int fd = -1, rc;
 
-  if (file->fd > 0) {
+  if (file && file->fd > 0) {
     procfs_announce(p, name);
     return procfs_read_open(p, file, ret);
   }
@@ -466,7 +452,7 @@ int procfs_read_pieces(struct procfs *p, uint32_t pid, const char *name,
 
   if (rc != 0)
     return rc;
-  while ((n = read_retry(fd, p->buffer + len, p->cap_buffer - len)) > 0) {
+  while ((n = read(fd, p->buffer + len, p->cap_buffer - len)) > 0) {
     size_t used;
 
     is_empty = false;

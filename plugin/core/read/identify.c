@@ -76,9 +76,8 @@ static void apply_failure(struct identify_ctx *in, struct process *p, int rc,
 /* Only members of groups are worth an open descriptor. */
 static int read_statm(struct identify_ctx *in, struct process *p,
                       struct statm_sample *ret) {
-  return p->n_groups > 0 ? statm_read_kept(in->reader->setup.procfs, p->pid,
-                                           &p->statm_file, ret)
-                         : statm_read_of(in->reader->setup.procfs, p->pid, ret);
+  return statm_read_of(in->reader->setup.procfs, p->pid,
+                       p->n_groups > 0 ? &p->statm_file : NULL, ret);
 }
 
 /*

@@ -242,7 +242,7 @@ static int inspect_memory(struct inspect_ctx *in, const struct proc_ref *p,
   if (rc != 0)
     return rc;
   seen->file = "statm";
-  rc = statm_read_of(in->procfs, pid, &seen->statm);
+  rc = statm_read_of(in->procfs, pid, NULL, &seen->statm);
   /* No mm, but not a zombie yet: it is exiting. */
   if (rc == 0 && !statm_has_mm(&seen->statm))
     rc = PROCFS_GONE;

@@ -9,7 +9,8 @@
 static int explain_missing(const struct rollup_reader *r, uint32_t pid) {
   struct statm_sample statm;
 
-  return !r->has_rollup && statm_read_of(r->pages.procfs, pid, &statm) == 0 &&
+  return !r->has_rollup &&
+                 statm_read_of(r->pages.procfs, pid, NULL, &statm) == 0 &&
                  statm_has_mm(&statm)
              ? -ENOSYS
              : PROCFS_GONE;
@@ -56,7 +57,7 @@ static void read_after(struct rollup_reader *r, const struct proc_ref *p,
   struct procfs *procfs = r->pages.procfs;
   struct stat_sample stat;
 
-  ret->has_statm = statm_read_of(procfs, p->pid, &ret->statm) == 0 &&
+  ret->has_statm = statm_read_of(procfs, p->pid, NULL, &ret->statm) == 0 &&
                    statm_has_mm(&ret->statm);
   if (rollup_cow_bytes(&ret->rollup) >= ROLLUP_COW_LEAST_BYTES &&
       inspect_stat(procfs, p->pid, &stat) == 0)

@@ -86,7 +86,7 @@ void page_reader_count(struct page_reader *r, unsigned reads) {
 
 int page_lookup_read_statm(const struct page_lookup *l,
                            struct statm_sample *ret) {
-  int rc = statm_read_of(l->reader->procfs, l->pid, ret);
+  int rc = statm_read_of(l->reader->procfs, l->pid, NULL, ret);
 
   return rc == 0 && !statm_has_mm(ret) ? PROCFS_GONE : rc;
 }

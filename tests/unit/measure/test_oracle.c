@@ -153,12 +153,13 @@ void __wrap_reader_run(struct reader *r, struct read_job *jobs, size_t n) {
 }
 
 int __wrap_statm_read_of(struct procfs *p, uint32_t pid,
-                         struct statm_sample *ret);
+                         struct procfs_file *file, struct statm_sample *ret);
 int __wrap_statm_read_of(struct procfs *p, uint32_t pid,
-                         struct statm_sample *ret) {
+                         struct procfs_file *file, struct statm_sample *ret) {
   unsigned slot = slot_of(pid);
 
   (void)p;
+  (void)file;
   if (slot == MEMORY_SLOTS)
     return PROCFS_GONE;
   *ret = memory_table_statm(&the_run.read_views[slot]);
