@@ -94,11 +94,11 @@ struct procfs_file {
  * procfs_read() through a file that stays open after the first read, if there
  * is room; else, or if it is NULL, the file is opened and closed each time,
  * which makes a cycle of 1,000 or 10,000 processes 1.3 to 1.4 times as long.
- * But each open file takes 4 kB of kernel memory, and plugins that use select(2)
- * break when descriptors below 1,024 run out. So no descriptor below 1,024 is
- * kept, at most half of those between 1,024 and the daemon's RLIMIT_NOFILE, and
- * at most PROCFS_KEPT_MAX. Most daemons start with a limit of 1,024, and then
- * none is kept.
+ * But each open file takes 4 kB of kernel memory, and plugins that use
+ * select(2) break when descriptors below 1,024 run out. So no descriptor below
+ * 1,024 is kept, at most half of those between 1,024 and the daemon's
+ * RLIMIT_NOFILE, and at most PROCFS_KEPT_MAX. Most daemons start with a limit
+ * of 1,024, and then none is kept.
  *
  * procfs_drop() closes the file. It must be called for each file before
  * procfs_free(), and accepts a file that is not open.

@@ -22,7 +22,6 @@ struct collector {
   struct group_table groups;
   struct reader reader;
   struct identify_ctx identify;
-  struct pid_watch pid_watch;
   struct matcher matcher;
   struct cgroup_watch cgroup_watch;
   struct measurer measurer;
@@ -97,8 +96,6 @@ int collector_new(struct settings *settings,
   if (rc == 0)
     rc = init_reader(c, settings, hooks ? hooks->look_up_user : NULL);
   if (rc == 0)
-    rc = pid_watch_init(&c->pid_watch, settings, &c->reader);
-  if (rc == 0)
     rc = matcher_init(&c->matcher, settings, &c->groups, c->results.diags,
                       c->clock_ns);
   if (rc == 0)
@@ -135,7 +132,6 @@ void collector_free(struct collector *c) {
   group_table_done(&c->groups);
   cgroup_watch_done(&c->cgroup_watch);
   matcher_done(&c->matcher);
-  pid_watch_done(&c->pid_watch);
   reader_done(&c->reader);
   procfs_free(c->procfs);
   free(c);
@@ -254,7 +250,7 @@ int collector_cycle(struct collector *c) {
   group_table_begin(&c->groups, now_ns);
   identify_all(&c->identify, now_ns);
   address_space_relate(&c->processes, c->results.diags);
-  pid_watch_run(&c->pid_watch, &c->processes);
+  pid_watch_run(&c->reader, c->settings, &c->processes);
   rc = matcher_run(&c->matcher, &c->processes);
   if (rc < 0)
     return rc;

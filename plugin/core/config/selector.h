@@ -5,6 +5,7 @@
 #include <regex.h>
 
 #include "process/attributes.h"
+#include "process/back_off.h"
 #include <smaps/config_error.h>
 
 /* The whole match and %{1} … %{9}. */
@@ -38,10 +39,14 @@ struct selector {
   enum attribute attribute; /* ATTRIBUTES for a PID file */
   char *pattern;            /* or the path of the PID file */
   regex_t regex;
-  /* Set by the watch (pid_watch.h): the process that the PID file names (0 if
-   * unknown), and true if the file could be read. */
+  /* Of a PID file, kept by pid_watch.h: the process that it names (0 if
+   * unknown), true if it could be read, and the start time of the process when
+   * it was read (0 for none). */
   uint32_t pid;
   bool is_pid_known;
+  uint64_t starttime_ticks;
+  struct back_off back_off;
+  uint64_t noted_ns; /* time of the last note; 0 for never */
 };
 
 /* The names of all selectors in collectd.conf; NULL ends the list. */
