@@ -5,49 +5,36 @@
 
 #define KIB UINT64_C(1024)
 
-/* sizeof counts the NUL in place of the colon. */
-#define KEY(name) name ":", sizeof(name)
-
 /* In the order in which 6.18 prints them. */
-static const struct span keys[ROLLUP_FIELDS] = {
-    [ROLLUP_RSS] = {KEY("Rss")},
-    [ROLLUP_PSS] = {KEY("Pss")},
-    [ROLLUP_PSS_DIRTY] = {KEY("Pss_Dirty")},
-    [ROLLUP_PSS_ANON] = {KEY("Pss_Anon")},
-    [ROLLUP_PSS_FILE] = {KEY("Pss_File")},
-    [ROLLUP_PSS_SHMEM] = {KEY("Pss_Shmem")},
-    [ROLLUP_SHARED_CLEAN] = {KEY("Shared_Clean")},
-    [ROLLUP_SHARED_DIRTY] = {KEY("Shared_Dirty")},
-    [ROLLUP_PRIVATE_CLEAN] = {KEY("Private_Clean")},
-    [ROLLUP_PRIVATE_DIRTY] = {KEY("Private_Dirty")},
-    [ROLLUP_REFERENCED] = {KEY("Referenced")},
-    [ROLLUP_ANONYMOUS] = {KEY("Anonymous")},
-    [ROLLUP_KSM] = {KEY("KSM")},
-    [ROLLUP_LAZY_FREE] = {KEY("LazyFree")},
-    [ROLLUP_ANON_HUGE_PAGES] = {KEY("AnonHugePages")},
-    [ROLLUP_SHMEM_PMD_MAPPED] = {KEY("ShmemPmdMapped")},
-    [ROLLUP_FILE_PMD_MAPPED] = {KEY("FilePmdMapped")},
-    [ROLLUP_SHARED_HUGETLB] = {KEY("Shared_Hugetlb")},
-    [ROLLUP_PRIVATE_HUGETLB] = {KEY("Private_Hugetlb")},
-    [ROLLUP_SWAP] = {KEY("Swap")},
-    [ROLLUP_SWAP_PSS] = {KEY("SwapPss")},
-    [ROLLUP_LOCKED] = {KEY("Locked")},
+static const char *const keys[ROLLUP_FIELDS] = {
+    [ROLLUP_RSS] = "Rss:",
+    [ROLLUP_PSS] = "Pss:",
+    [ROLLUP_PSS_DIRTY] = "Pss_Dirty:",
+    [ROLLUP_PSS_ANON] = "Pss_Anon:",
+    [ROLLUP_PSS_FILE] = "Pss_File:",
+    [ROLLUP_PSS_SHMEM] = "Pss_Shmem:",
+    [ROLLUP_SHARED_CLEAN] = "Shared_Clean:",
+    [ROLLUP_SHARED_DIRTY] = "Shared_Dirty:",
+    [ROLLUP_PRIVATE_CLEAN] = "Private_Clean:",
+    [ROLLUP_PRIVATE_DIRTY] = "Private_Dirty:",
+    [ROLLUP_REFERENCED] = "Referenced:",
+    [ROLLUP_ANONYMOUS] = "Anonymous:",
+    [ROLLUP_KSM] = "KSM:",
+    [ROLLUP_LAZY_FREE] = "LazyFree:",
+    [ROLLUP_ANON_HUGE_PAGES] = "AnonHugePages:",
+    [ROLLUP_SHMEM_PMD_MAPPED] = "ShmemPmdMapped:",
+    [ROLLUP_FILE_PMD_MAPPED] = "FilePmdMapped:",
+    [ROLLUP_SHARED_HUGETLB] = "Shared_Hugetlb:",
+    [ROLLUP_PRIVATE_HUGETLB] = "Private_Hugetlb:",
+    [ROLLUP_SWAP] = "Swap:",
+    [ROLLUP_SWAP_PSS] = "SwapPss:",
+    [ROLLUP_LOCKED] = "Locked:",
 };
 
 static const uint32_t needed =
     1 << ROLLUP_RSS | 1 << ROLLUP_PSS | 1 << ROLLUP_SHARED_CLEAN |
     1 << ROLLUP_SHARED_DIRTY | 1 << ROLLUP_PRIVATE_CLEAN |
     1 << ROLLUP_PRIVATE_DIRTY;
-
-/* parse_word() for words of known length: with two words per line, a parse
- * would otherwise take half as long again. */
-static bool parse_span(struct cursor *s, const struct span *word) {
-  if ((size_t)(s->end - s->at) < word->len || *s->at != *word->text ||
-      memcmp(s->at, word->text, word->len) != 0)
-    return false;
-  s->at += word->len;
-  return true;
-}
 
 static unsigned next_field(unsigned field) {
   return field + 1 < ROLLUP_FIELDS ? field + 1 : 0;
@@ -62,7 +49,7 @@ static bool parse_key(struct cursor *s, unsigned *field) {
 
   do {
     next = next_field(next);
-    if (parse_span(s, &keys[next])) {
+    if (parse_word(s, keys[next])) {
       *field = next;
       return true;
     }
