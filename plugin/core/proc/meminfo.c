@@ -6,18 +6,12 @@ struct key {
   const char *name;
   size_t offset;  /* in struct meminfo_sample */
   unsigned known; /* enum meminfo_known, or 0 */
-  bool is_count;  /* a number, not in kB */
 };
 
 #define KEY(name_, member_, known_)                                            \
   {                                                                            \
     .name = name_ ":", .offset = offsetof(struct meminfo_sample, member_),     \
     .known = known_                                                            \
-  }
-#define COUNT(name_, member_, known_)                                          \
-  {                                                                            \
-    .name = name_ ":", .offset = offsetof(struct meminfo_sample, member_),     \
-    .known = known_, .is_count = true                                          \
   }
 
 static const struct key keys[] = {
@@ -42,8 +36,8 @@ static const struct key keys[] = {
     KEY("PageTables", page_tables_bytes, 0),
     KEY("SecPageTables", sec_page_tables_bytes, 0),
     KEY("Percpu", percpu_bytes, MEMINFO_PERCPU),
-    COUNT("HugePages_Total", huge_pages_total, MEMINFO_HUGE_PAGES),
-    COUNT("HugePages_Free", huge_pages_free, 0),
+    KEY("HugePages_Total", huge_pages_total, MEMINFO_HUGE_PAGES),
+    KEY("HugePages_Free", huge_pages_free, 0),
     KEY("Hugepagesize", huge_page_size_bytes, 0),
     KEY("Hugetlb", hugetlb_bytes, 0),
 };
@@ -57,11 +51,10 @@ static const struct key *find_key(struct cursor *s) {
   return NULL;
 }
 
-static bool parse_value(struct cursor *s, bool is_count, uint64_t *ret) {
-  if (!is_count)
-    return parse_kb(s, ret) && parse_char(s, '\n');
+/* Numbers of pages have no unit. */
+static bool parse_value(struct cursor *s, uint64_t *ret) {
   skip_blanks(s);
-  return parse_u64(s, ret) && parse_char(s, '\n');
+  return (parse_kb(s, ret) || parse_u64(s, ret)) && parse_char(s, '\n');
 }
 
 /*
@@ -83,8 +76,7 @@ int meminfo_parse(const char *text, size_t len, struct meminfo_sample *ret) {
       parse_line(&s, &skipped);
       continue;
     }
-    if (!parse_value(&s, key->is_count,
-                     (uint64_t *)((char *)&sample + key->offset)))
+    if (!parse_value(&s, (uint64_t *)((char *)&sample + key->offset)))
       return -EBADMSG;
     sample.known |= key->known;
   }

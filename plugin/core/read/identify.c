@@ -6,17 +6,6 @@
 #include "proc/cheap_files.h"
 #include "read/reader.h"
 
-/* Notes a failed read. The end of a process is not a failure. */
-static void note_failure(struct identify_ctx *in, const struct process *p,
-                         int rc, const char *file) {
-  if (rc == PROCFS_DENIED)
-    diag_note(in->reader->setup.diags, DIAG_PROCESS_DENIED, p, 0, file);
-  else if (rc == -EBADMSG)
-    diag_note(in->reader->setup.diags, DIAG_MALFORMED, p, 0, file);
-  else
-    diag_note(in->reader->setup.diags, DIAG_FAILED, p, rc, file);
-}
-
 static void adopt_names(struct process *p, struct inspection *seen,
                         uint64_t now_ns) {
   bool is_new = !p->identified_ns || p->image != seen->image;
@@ -58,6 +47,7 @@ static bool has_other_name(struct identify_ctx *in, const struct process *p) {
          memcmp(known, text.text, text.len) != 0;
 }
 
+/* The end of a process is not a failure. */
 static void apply_failure(struct identify_ctx *in, struct process *p, int rc,
                           const char *file) {
   if (rc == PROCFS_GONE || rc == PROCFS_NO_MM) {
@@ -65,7 +55,11 @@ static void apply_failure(struct identify_ctx *in, struct process *p, int rc,
     p->state = PROCESS_GONE;
     return;
   }
-  note_failure(in, p, rc, file);
+  diag_note(in->reader->setup.diags,
+            rc == PROCFS_DENIED ? DIAG_PROCESS_DENIED
+            : rc == -EBADMSG    ? DIAG_MALFORMED
+                                : DIAG_FAILED,
+            p, rc == -EBADMSG ? 0 : rc, file);
   p->state = PROCESS_UNKNOWN;
   if (!p->identified_ns || !(p->has_new_inode || has_other_name(in, p)))
     return;
@@ -160,14 +154,6 @@ static void finish_job(void *ctx, struct read_job *job) {
   inspection_done(&job->inspection);
 }
 
-/* A new thread may reuse the stack of an ended one, so the size does not count
- * threads; but a single thread cannot become two without a change of size. */
-static int refresh_threads(struct identify_ctx *in, struct process *p) {
-  return p->threads > 1 ? procfs_count_threads(in->reader->setup.procfs, p->pid,
-                                               &p->threads)
-                        : 0;
-}
-
 /* Checks a known process by statm alone. True if that is enough. */
 static bool quick_check(struct identify_ctx *in, struct process *p,
                         uint64_t now_ns) {
@@ -178,22 +164,15 @@ static bool quick_check(struct identify_ctx *in, struct process *p,
       inspect_is_due(p->pid, p->identified_ns, now_ns,
                      in->reader->setup.interval_ns))
     return false;
-  if (read_statm(in, p, &statm) != 0 || !is_unchanged(&p->statm, &statm) ||
-      refresh_threads(in, p) != 0)
+  if (read_statm(in, p, &statm) != 0 || !is_unchanged(&p->statm, &statm))
+    return false;
+  /* A new thread may reuse the stack of an ended one, so the size does not
+   * count threads; but one cannot become two without a change of size. */
+  if (p->threads > 1 &&
+      procfs_count_threads(in->reader->setup.procfs, p->pid, &p->threads) != 0)
     return false;
   p->statm = statm;
   p->state = PROCESS_ALIVE;
-  return true;
-}
-
-/* True if the process is in quarantine and stays there. */
-static bool skip_quarantined(struct identify_ctx *in, struct process *p,
-                             uint64_t now_ns) {
-  if (p->has_new_inode)
-    p->hung.until_ns = 0;
-  if (!quarantine_has(p, now_ns))
-    return false;
-  refresh_from_statm(in, p);
   return true;
 }
 
@@ -207,8 +186,13 @@ void identify_all(struct identify_ctx *in, uint64_t now_ns) {
     struct process *p = t->processes[i];
     struct read_job job = {.process = p, .kind = READ_INSPECTION};
 
-    if (p->state == PROCESS_UNSEEN && !skip_quarantined(in, p, now_ns) &&
-        !quick_check(in, p, now_ns))
+    if (p->state != PROCESS_UNSEEN)
+      continue;
+    if (p->has_new_inode)
+      p->hung.until_ns = 0;
+    if (quarantine_has(p, now_ns))
+      refresh_from_statm(in, p);
+    else if (!quick_check(in, p, now_ns))
       read_batch_add(&batch, &job);
   }
   read_batch_flush(&batch);
