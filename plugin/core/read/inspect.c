@@ -100,8 +100,8 @@ static int read_command_line(struct inspect_ctx *in, uint32_t pid,
   return rc == PROCFS_DENIED ? 0 : rc;
 }
 
-static int find_user(struct inspect_ctx *in, uint32_t pid, uint64_t now_ns,
-                     uint32_t *ret_uid, struct span *ret) {
+static int find_user(struct inspect_ctx *in, uint32_t pid, uint32_t *ret_uid,
+                     struct span *ret) {
   struct status_sample status;
   int rc = status_read_of(in->procfs, pid, &status);
 
@@ -109,7 +109,7 @@ static int find_user(struct inspect_ctx *in, uint32_t pid, uint64_t now_ns,
     return rc;
   *ret_uid = status.uid_effective;
   procfs_announce(in->procfs, "the user's name");
-  rc = user_cache_name(in->users, status.uid_effective, now_ns, in->user);
+  rc = user_cache_name(in->users, status.uid_effective, in->now_ns, in->user);
   if (rc < 0)
     return rc;
   *ret = span_of(in->user);
@@ -129,7 +129,7 @@ static bool wants(const struct inspect_ctx *in, enum attribute a) {
   return (in->attributes >> a) & 1;
 }
 
-static void find_container_names(struct inspect_ctx *in, uint64_t now_ns,
+static void find_container_names(struct inspect_ctx *in,
                                  struct inspection *seen,
                                  struct span value[ATTRIBUTES]) {
   struct container_names *names = &in->container;
@@ -137,7 +137,7 @@ static void find_container_names(struct inspect_ctx *in, uint64_t now_ns,
 
   procfs_announce(in->procfs, "the files of its container");
   rc = container_names_find(in->containers, value[ATTRIBUTE_CGROUP],
-                            value[ATTRIBUTE_CONTAINER], now_ns, names,
+                            value[ATTRIBUTE_CONTAINER], in->now_ns, names,
                             &seen->container_file);
   if (in->rule_attributes & CONTAINER_ATTRIBUTES)
     seen->container_error = rc;
@@ -148,7 +148,7 @@ static void find_container_names(struct inspect_ctx *in, uint64_t now_ns,
     value[ATTRIBUTE_NAMESPACE] = span_of(names->namespace);
 }
 
-static int read_cgroup(struct inspect_ctx *in, uint32_t pid, uint64_t now_ns,
+static int read_cgroup(struct inspect_ctx *in, uint32_t pid,
                        struct inspection *seen, struct span value[ATTRIBUTES]) {
   struct span text, path;
   int rc = procfs_read(in->procfs, pid, "cgroup", &text);
@@ -156,7 +156,7 @@ static int read_cgroup(struct inspect_ctx *in, uint32_t pid, uint64_t now_ns,
   if (rc == 0 && cgroup_parse(text.text, text.len, &path) == 0)
     attributes_set_cgroup(value, path);
   if (value[ATTRIBUTE_CONTAINER].text && in->attributes & CONTAINER_ATTRIBUTES)
-    find_container_names(in, now_ns, seen, value);
+    find_container_names(in, seen, value);
   /* No cgroup file: a kernel without cgroups. */
   return rc == PROCFS_GONE || rc == PROCFS_NO_MM ? 0 : rc;
 }
@@ -176,8 +176,8 @@ static bool has_new_title(const struct inspect_ctx *in,
  */
 static int read_names(struct inspect_ctx *in, uint32_t pid,
                       const struct attributes *old, bool is_first,
-                      uint64_t now_ns, struct inspection *seen,
-                      struct span value[ATTRIBUTES], uint32_t *uid) {
+                      struct inspection *seen, struct span value[ATTRIBUTES],
+                      uint32_t *uid) {
   int rc = 0;
 
   value[ATTRIBUTE_COMM] = span_of(seen->stat.comm);
@@ -190,10 +190,10 @@ static int read_names(struct inspect_ctx *in, uint32_t pid,
       (is_first || has_new_title(in, seen)))
     rc = read_command_line(in, pid, seen, &value[ATTRIBUTE_COMMAND_LINE]);
   if (rc == 0 && wants(in, ATTRIBUTE_USER))
-    rc = find_user(in, pid, now_ns, uid, &value[ATTRIBUTE_USER]);
+    rc = find_user(in, pid, uid, &value[ATTRIBUTE_USER]);
   if (rc == 0 && in->attributes & CGROUP_ATTRIBUTES)
     /* Read last, because its values point into the buffer. */
-    rc = read_cgroup(in, pid, now_ns, seen, value);
+    rc = read_cgroup(in, pid, seen, value);
   return rc;
 }
 
@@ -203,8 +203,7 @@ static int read_names(struct inspect_ctx *in, uint32_t pid,
  * fork; and with age, those that may have changed.
  */
 static int inspect_names(struct inspect_ctx *in, const struct proc_ref *p,
-                         uint32_t pid, uint64_t now_ns,
-                         struct inspection *seen) {
+                         uint32_t pid, struct inspection *seen) {
   static const struct stored_attributes none;
   bool is_known =
       p->identified_ns && p->starttime_ticks == seen->stat.starttime_ticks;
@@ -216,9 +215,9 @@ static int inspect_names(struct inspect_ctx *in, const struct proc_ref *p,
   int rc;
 
   if (!is_first &&
-      !inspect_is_due(p->pid, p->identified_ns, now_ns, in->interval_ns))
+      !inspect_is_due(p->pid, p->identified_ns, in->now_ns, in->interval_ns))
     return 0;
-  rc = read_names(in, pid, &old, is_first, now_ns, seen, value, &uid);
+  rc = read_names(in, pid, &old, is_first, seen, value, &uid);
   if (rc != 0)
     return rc;
   rc = attributes_renew(stored, value, uid, &seen->attributes);
@@ -231,7 +230,7 @@ static int inspect_names(struct inspect_ctx *in, const struct proc_ref *p,
 
 /* Continues the inspection with the memory. */
 static int inspect_memory(struct inspect_ctx *in, const struct proc_ref *p,
-                          uint64_t now_ns, struct inspection *seen) {
+                          struct inspection *seen) {
   uint32_t pid = p->pid;
   int rc = 0;
 
@@ -249,13 +248,13 @@ static int inspect_memory(struct inspect_ctx *in, const struct proc_ref *p,
   if (rc == 0) {
     seen->image = hash_image(seen);
     seen->file = "names";
-    rc = inspect_names(in, p, pid, now_ns, seen);
+    rc = inspect_names(in, p, pid, seen);
   }
   return rc;
 }
 
 int inspect_process(struct inspect_ctx *in, const struct proc_ref *p,
-                    uint64_t now_ns, struct inspection *ret) {
+                    struct inspection *ret) {
   struct stat_sample *stat = &ret->stat;
   int rc;
 
@@ -266,7 +265,7 @@ int inspect_process(struct inspect_ctx *in, const struct proc_ref *p,
   ret->state = stat_is_kernel_thread(stat)                ? PROCESS_KERNEL
                : stat_is_dead(stat) && stat->threads <= 1 ? PROCESS_GONE
                                                           : PROCESS_ALIVE;
-  return ret->state == PROCESS_ALIVE ? inspect_memory(in, p, now_ns, ret) : 0;
+  return ret->state == PROCESS_ALIVE ? inspect_memory(in, p, ret) : 0;
 }
 
 void inspection_done(struct inspection *s) { attributes_done(&s->attributes); }

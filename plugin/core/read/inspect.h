@@ -51,6 +51,7 @@ struct inspect_ctx {
   unsigned attributes;      /* bit per attribute to read */
   unsigned rule_attributes; /* the part of them that rules use */
   uint64_t interval_ns;
+  uint64_t now_ns; /* the start of the cycle */
 
   /* The values of the current process. */
   char user[USER_NAME_SIZE];
@@ -64,7 +65,7 @@ struct inspect_ctx {
  * *ret is filled in as far as possible; release it with inspection_done().
  */
 int inspect_process(struct inspect_ctx *s, const struct proc_ref *p,
-                    uint64_t now_ns, struct inspection *ret);
+                    struct inspection *ret);
 void inspection_done(struct inspection *s);
 
 /* Reads stat alone, by pid; otherwise likewise. */

@@ -36,7 +36,6 @@ struct worker_context {
   struct shared_names *names;
   struct inspect_ctx inspect;
   struct rollup_reader rollups;
-  uint64_t now_ns;
   atomic_uint heartbeat;       /* changes while a long read makes progress */
   struct mapping_table *table; /* the table that is being filled */
   bool is_last;                /* all other workers hang */
@@ -127,7 +126,7 @@ static void do_job(void *ctx, size_t i) {
   }
   switch (job->kind) {
   case READ_INSPECTION:
-    job->result = inspect_process(&w->inspect, p, w->now_ns, &job->inspection);
+    job->result = inspect_process(&w->inspect, p, &job->inspection);
     break;
   case READ_STAT:
     job->result = inspect_stat(w->procfs, p->pid, &job->stat);
@@ -355,7 +354,7 @@ static size_t fill_batch(const struct reader *r, struct worker_context *w,
   bool has_room_for_paths = count_hung_paths(r) < PATHS_HUNG_MAX;
 
   clear_context(w);
-  w->now_ns = r->now_ns;
+  w->inspect.now_ns = r->now_ns;
   w->is_last = reader_count_hung(r) + 1 == WORKER_POOL_MAX;
   for (size_t i = first; i < n && w->n < JOBS_AT_ONCE; i++) {
     int rc;
