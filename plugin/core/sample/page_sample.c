@@ -12,6 +12,10 @@
 #define ASKED_MOST 64
 #define PROBES 8
 
+/* An entry of the page table that maps a huge page: a walk takes it as one. */
+#define HUGE_NS 300.0
+#define HUGE_BYTES (UINT64_C(2) << 20)
+
 /* The part of the resident pages that a given layout has to show. */
 #define SEEN_LEAST 0.75
 
@@ -244,20 +248,16 @@ static int take_census(struct drawing *s) {
 
 /* --- the probe --- */
 
-static void ask_about_windows(struct drawing *s) {
-  struct pagemap_region region;
-  uint64_t end;
-  size_t n;
+/* The part of the found pages that huge pages have. By the rule of three, up to
+ * three of the tested pages that seem huge are not. */
+static double huge_part(const struct drawing *s) {
+  uint32_t huge = 0;
 
-  if (pagemap_scan(s->lookup->pagemap, 0, s->lookup->reader->page_size,
-                   PAGEMAP_HUGE, 0, &region, 1, &n, &end) != 0)
-    return;
   for (uint32_t i = 0; i < s->probed.n; i++) {
-    s->sample->huge_windows +=
-        page_lookup_is_in(s->lookup, s->probed.pages[i], PAGEMAP_HUGE);
+    huge += page_lookup_is_in(s->lookup, s->probed.pages[i], PAGEMAP_HUGE);
     page_reader_count(s->lookup->reader, 1);
   }
-  s->sample->asked_windows = s->probed.n;
+  return huge > 3 ? (huge - 3.0) / s->probed.n : 0;
 }
 
 /*
@@ -265,30 +265,37 @@ static void ask_about_windows(struct drawing *s) {
  * pages is drawn more often: therefore the mean of the time per page is right
  * for a walk of all pages, and the ratio of the sums would be wrong.
  */
-static void walk_windows(struct drawing *s) {
+static double small_page_ns(const struct drawing *s) {
+  const struct page_reader *r = s->lookup->reader;
   uint64_t entries[PAGE_WINDOW];
-  uint32_t probes = 0, pages = 0;
   double ns_by_page = 0;
+  uint32_t probes = 0;
 
   while (probes < PROBES && probes < s->probed.n) {
-    uint64_t begin = s->lookup->reader->clock_ns(), took_ns;
+    uint64_t begin = r->clock_ns(), took_ns;
     size_t n = 0;
     int rc = pagemap_read(s->lookup->pagemap,
                           s->probed.pages[probes] / PAGE_WINDOW * PAGE_WINDOW,
                           entries, PAGE_WINDOW, &n);
     uint32_t present = rc == 0 ? count_present(entries, n) : 0;
 
-    took_ns = s->lookup->reader->clock_ns() - begin;
+    took_ns = r->clock_ns() - begin;
     page_reader_count(s->lookup->reader, 1);
     if (present == 0)
       break;
     ns_by_page += (double)took_ns / present;
-    pages += present;
     probes++;
   }
-  s->sample->probe_pages = pages;
-  s->sample->probe_ns =
-      probes > 0 ? (uint64_t)(ns_by_page / probes * pages) : 0;
+  return probes > 0 ? ns_by_page / probes : 0;
+}
+
+static void probe(struct drawing *s) {
+  double huge = huge_part(s), page_ns = small_page_ns(s);
+  double huge_pages = (double)HUGE_BYTES / (double)s->lookup->reader->page_size;
+
+  if (page_ns > 0)
+    s->sample->walk_page_ns =
+        (1 - huge) * page_ns + huge / huge_pages * HUGE_NS;
 }
 
 /* --- all of it --- */
@@ -356,10 +363,8 @@ static int sample_pages(struct drawing *s) {
   s->pages = page_layout_pages(s->layout, s->sort);
   rc = draw_rounds(s);
   count_present_pages(s);
-  if (rc == 0 && request->wants_probe) {
-    ask_about_windows(s);
-    walk_windows(s);
-  }
+  if (rc == 0 && request->wants_probe)
+    probe(s);
   if (rc == 0 && ret->has_census)
     rc = take_census(s);
   ret->has_mapcounts = lookup->has_mapcounts;

@@ -35,13 +35,10 @@ struct page_sample {
    * added elsewhere. 0 if chance may explain it. */
   double unseen;
   bool has_mapcounts; /* as in struct page_lookup */
-  /* If wanted, and since Linux 6.7: how many present pages, of up to 64, are in
-   * 2 MiB (or what the upper page table maps) that one entry maps. */
-  uint32_t huge_windows, asked_windows;
-  /* If wanted: the CPU time of walking so many present pages, learnt from some
-   * random windows of 512 pages. */
-  uint64_t probe_ns;
-  uint32_t probe_pages;
+  /* If wanted: the CPU time of a walk by present page, learnt from some random
+   * windows of 512 pages and, since Linux 6.7, from how many pages are huge. 0
+   * if it is unknown. */
+  double walk_page_ns;
   struct statm_sample statm; /* right after */
   /* A reference that the caller owns, even if this is the given layout. */
   struct page_layout *layout;

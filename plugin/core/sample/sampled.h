@@ -116,7 +116,6 @@ struct sampling {
   uint64_t layout_resident_pages;
   uint32_t pages;          /* of the last sample */
   uint32_t denied_until_s; /* pagemap is not tried again before */
-  bool has_mapcounts;      /* the last sample knew the prices of pages */
 };
 
 /* The kernel refuses pagemap, or has none, or there are too many mappings. */

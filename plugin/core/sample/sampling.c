@@ -36,10 +36,6 @@
 
 #define DENIED_BACK_OFF_NS (UINT64_C(3600) * NS_PER_S)
 
-/* An entry of the page table that maps a huge page. */
-#define HUGE_WINDOW_NS 300.0
-#define HUGE_WINDOW_BYTES (UINT64_C(2) << 20)
-
 bool sampling_can(const struct sampler *sampler, struct process *p) {
   struct sampling **s = &p->member->sampling;
 
@@ -268,26 +264,14 @@ static void keep_layout(const struct sampler *sampler, const struct process *p,
   s->layout_resident_pages = p->statm.resident_pages;
 }
 
-/* A walk takes a huge page as one entry. By the rule of three, up to three of
- * the tested pages that seem huge are not. */
 static void refine_price(const struct sampler *sampler, struct process *p,
-                         const struct page_sample *sample) {
-  double pages = (double)p->statm.resident_pages, small = 1;
-  double huge_pages =
-      (double)HUGE_WINDOW_BYTES / (double)sampler->cycle->page_size;
-  double page_ns;
+                         double walk_page_ns) {
+  uint64_t pages = p->statm.resident_pages;
 
-  if (p->member->cost.is_learnt || sample->probe_pages == 0)
-    return;
-  if (sample->asked_windows)
-    small =
-        fmin(1 - ((double)sample->huge_windows - 3) / sample->asked_windows, 1);
-  page_ns = (double)sample->probe_ns / sample->probe_pages;
-  read_cost_refine(
-      &p->member->cost,
-      amount_from(pages * small * page_ns +
-                  pages * (1 - small) / huge_pages * HUGE_WINDOW_NS),
-      p->statm.resident_pages, price_swapped_pages(sampler->cycle, p));
+  if (walk_page_ns > 0)
+    read_cost_refine(&p->member->cost,
+                     amount_from((double)pages * walk_page_ns), pages,
+                     price_swapped_pages(sampler->cycle, p));
 }
 
 /* Charges the difference to the prediction, which was charged already. */
@@ -332,16 +316,15 @@ void sampling_take(struct sampler *sampler, struct process *p,
   charge_rest(sampler, p, job->work_ns);
   learn_cost(sampler, job);
   keep_layout(sampler, p, sample);
-  refine_price(sampler, p, sample);
+  refine_price(sampler, p, sample->walk_page_ns);
   measure(sampler, p, sample, &sampled);
   s->pages = pages_of(sample);
-  s->has_mapcounts = sample->has_mapcounts;
   estimator_sample(sampler->cycle, &p->member->track, &sampled,
                    amount_narrow(sample->statm.resident_pages),
                    amount_narrow(sample->statm.shared_pages));
   p->member->is_read = true;
   diag_note(sampler->diags,
-            s->has_mapcounts ? DIAG_SAMPLED : DIAG_MAPCOUNT_DENIED, p, 0,
+            sample->has_mapcounts ? DIAG_SAMPLED : DIAG_MAPCOUNT_DENIED, p, 0,
             "pagemap");
 }
 

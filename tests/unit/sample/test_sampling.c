@@ -242,16 +242,15 @@ FIXTURE_TEST(a_sample_is_paid_and_its_mappings_are_known) {
 /* A walk that was made knows better. */
 FIXTURE_TEST(a_probe_shows_what_a_walk_would_cost) {
   const struct {
-    uint32_t probe_pages;
+    double page_ns;
     bool is_learnt;
     uint32_t ns;
-  } cases[] = {{10, false, 100 * PAGES}, {10, true, 77}, {0, false, 77}};
+  } cases[] = {{100, false, 100 * PAGES}, {100, true, 77}, {0, false, 77}};
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
     struct read_job job = sample_job();
 
-    job.sample.probe_pages = cases[i].probe_pages;
-    job.sample.probe_ns = cases[i].probe_pages * 100;
+    job.sample.walk_page_ns = cases[i].page_ns;
     f->member.cost = (struct read_cost){
         .ns = 77, .pages = PAGES, .is_learnt = cases[i].is_learnt};
     take(f, &job);
