@@ -67,13 +67,10 @@ static unsigned parse_worth(struct span line, struct span *ret_path) {
 
 /* In an unused hierarchy all processes are in the root, so any other path says
  * more. */
-static unsigned rank_place(unsigned worth, struct span path) {
+static unsigned rank(unsigned worth, struct span path, bool is_of_memory) {
+  if (is_of_memory)
+    return worth == WORTH_SYSTEMD ? 0 : worth;
   return worth && path.len > 1 ? worth + WORTH_SYSTEMD : worth;
-}
-
-static unsigned rank_memory(unsigned worth, struct span path) {
-  (void)path;
-  return worth == WORTH_SYSTEMD ? 0 : worth;
 }
 
 /*
@@ -84,15 +81,15 @@ static unsigned rank_memory(unsigned worth, struct span path) {
  * A line without a newline was cut short and so names another path. Returns the
  * highest rank; 0 without a usable line.
  */
-static unsigned choose(const char *text, size_t len,
-                       unsigned (*rank)(unsigned worth, struct span path),
+static unsigned choose(const char *text, size_t len, bool is_of_memory,
                        struct span *ret) {
   struct cursor s = cursor_begin(text, len);
   struct span line, path = {0};
   unsigned best = 0;
 
   while (parse_line(&s, &line) && s.at > line.text + line.len) {
-    unsigned worth = parse_worth(line, &path), own = rank(worth, path);
+    unsigned worth = parse_worth(line, &path),
+             own = rank(worth, path, is_of_memory);
 
     if (own > best) {
       best = own;
@@ -103,12 +100,12 @@ static unsigned choose(const char *text, size_t len,
 }
 
 int cgroup_parse(const char *text, size_t len, struct span *ret) {
-  return choose(text, len, rank_place, ret) ? 0 : -EBADMSG;
+  return choose(text, len, false, ret) ? 0 : -EBADMSG;
 }
 
 int cgroup_parse_memory(const char *text, size_t len, bool *ret_is_v1,
                         struct span *ret) {
-  unsigned worth = choose(text, len, rank_memory, ret);
+  unsigned worth = choose(text, len, true, ret);
 
   if (!worth)
     return -EBADMSG;

@@ -20,18 +20,31 @@ static size_t find(const struct cgroup_tree *t, struct span path,
                     ret_found);
 }
 
-/* Adds a node with a reference, below its parent, whose reference it takes.
- * NULL without memory. */
-static struct cgroup_node *add(struct cgroup_tree *t, struct span path,
-                               struct cgroup_node *parent) {
-  struct cgroup_node *node = malloc(sizeof(*node) + path.len + 1), **nodes;
+/* The path of the parent; that of the root is "/". */
+static struct span above(struct span path) {
+  while (path.len > 1 && path.text[--path.len] != '/')
+    ;
+  return path;
+}
+
+static struct cgroup_node *get(struct cgroup_tree *t, struct span path) {
+  struct cgroup_node *node, **nodes, *parent = NULL;
   bool is_found;
   size_t at = find(t, path, &is_found);
 
+  if (is_found) {
+    t->nodes[at]->references++;
+    return t->nodes[at];
+  }
+  if (path.len > 1 && !(parent = get(t, above(path))))
+    return NULL;
+  at = find(t, path, &is_found); /* behind its parent, which may be new */
+  node = malloc(sizeof(*node) + path.len + 1);
   nodes =
       node ? array_insert(t->nodes, &t->n, &t->cap, sizeof(*nodes), at) : NULL;
   if (!nodes) {
     free(node);
+    cgroup_tree_release(t, parent);
     return NULL;
   }
   t->nodes = nodes;
@@ -42,30 +55,6 @@ static struct cgroup_node *add(struct cgroup_tree *t, struct span path,
                                .serial = ++t->made};
   memcpy(node->path, path.text, path.len);
   node->path[path.len] = '\0';
-  return node;
-}
-
-/* The path of the parent; that of the root is "/". */
-static struct span above(struct span path) {
-  while (path.len > 1 && path.text[--path.len] != '/')
-    ;
-  return path;
-}
-
-static struct cgroup_node *get(struct cgroup_tree *t, struct span path) {
-  struct cgroup_node *node, *parent = NULL;
-  bool is_found;
-  size_t at = find(t, path, &is_found);
-
-  if (is_found) {
-    t->nodes[at]->references++;
-    return t->nodes[at];
-  }
-  if (path.len > 1 && !(parent = get(t, above(path))))
-    return NULL;
-  node = add(t, path, parent);
-  if (!node)
-    cgroup_tree_release(t, parent);
   return node;
 }
 

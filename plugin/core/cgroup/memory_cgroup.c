@@ -10,16 +10,22 @@
 
 #include "cgroup/cgroup.h"
 
-/* Where systemd and others mount the hierarchies. */
-static const char *const mounts[] = {[CGROUP_UNIFIED] = "/sys/fs/cgroup",
-                                     [CGROUP_HYBRID] = "/sys/fs/cgroup/unified",
-                                     [CGROUP_V1] = "/sys/fs/cgroup/memory"};
+/* Where systemd and others mount the hierarchy, and what it calls the files and
+ * the keys in memory.stat. */
+static const struct version {
+  bool is_v1;
+  const char *mount, *usage, *limit, *kills, *file, *inactive_file;
+} versions[] = {
+    [CGROUP_UNIFIED] = {false, "/sys/fs/cgroup", "memory.current", "memory.max",
+                        "memory.events", "file", "inactive_file"},
+    [CGROUP_V1] = {true, "/sys/fs/cgroup/memory", "memory.usage_in_bytes",
+                   "memory.limit_in_bytes", "memory.oom_control", "total_cache",
+                   "total_inactive_file"}};
 
 /* A control group, with its directory open. */
 struct place {
   struct procfs *procfs;
-  enum cgroup_hierarchy hierarchy;
-  bool is_v1;
+  const struct version *version;
   const char *path;
   int fd;
 };
@@ -28,7 +34,7 @@ struct place {
 static int open_above(const struct place *place, size_t len, int *ret_fd) {
   char name[PATH_MAX + 64];
 
-  snprintf(name, sizeof(name), "%s%.*s", mounts[place->hierarchy], (int)len,
+  snprintf(name, sizeof(name), "%s%.*s", place->version->mount, (int)len,
            place->path);
   procfs_announce(place->procfs, "the cgroup");
   return procfs_open_outside(place->procfs, name, ret_fd);
@@ -75,9 +81,8 @@ static uint64_t least_limit(const struct place *place) {
     len = length_above(place->path, at);
     if (open_above(place, at, &fd) != 0)
       continue;
-    read_limit(place, fd, place->is_v1 ? "memory.limit_in_bytes" : "memory.max",
-               &least);
-    if (!place->is_v1)
+    read_limit(place, fd, place->version->limit, &least);
+    if (!place->version->is_v1)
       read_limit(place, fd, "memory.high", &least);
     close(fd);
   } while (at > 0);
@@ -87,7 +92,7 @@ static uint64_t least_limit(const struct place *place) {
 /* --- values --- */
 
 static void read_kills(const struct place *place, struct memory_cgroup *m) {
-  const char *name = place->is_v1 ? "memory.oom_control" : "memory.events";
+  const char *name = place->version->kills;
   size_t above = length_above(place->path, strlen(place->path));
   struct span text;
   struct stat st;
@@ -102,7 +107,7 @@ static void read_kills(const struct place *place, struct memory_cgroup *m) {
   }
   /* In version 1 the parent does not count kills in its children. */
   m->has_parent_kills = false;
-  if (place->is_v1 || open_above(place, above, &fd) != 0)
+  if (place->version->is_v1 || open_above(place, above, &fd) != 0)
     return;
   m->has_parent_kills =
       read_number(place->procfs, fd, name, "oom_kill", &text, &m->parent_kills);
@@ -134,46 +139,41 @@ static void set_limit(uint64_t bytes, struct memory_cgroup *m) {
 }
 
 static void read_stat(const struct place *place, struct memory_cgroup *m) {
-  const char *inactive = place->is_v1 ? "total_inactive_file" : "inactive_file";
   struct span stat;
   uint64_t limit;
 
   if (!read_number(place->procfs, place->fd, "memory.stat",
-                   place->is_v1 ? "total_cache" : "file", &stat,
-                   &m->memory.file))
+                   place->version->file, &stat, &m->memory.file))
     return;
   m->memory.known |= CGROUP_HAS_FILE;
-  if (!cgroup_parse_keyed(stat.text, stat.len, inactive,
+  if (!cgroup_parse_keyed(stat.text, stat.len, place->version->inactive_file,
                           &m->memory.inactive_file))
     m->memory.inactive_file = 0;
   /* Version 1 shows the lowest limit of all parents, also those out of sight.
    */
-  if (place->is_v1 && cgroup_parse_keyed(stat.text, stat.len,
-                                         "hierarchical_memory_limit", &limit))
+  if (place->version->is_v1 &&
+      cgroup_parse_keyed(stat.text, stat.len, "hierarchical_memory_limit",
+                         &limit))
     set_limit(limit, m);
-  if (place->is_v1
+  if (place->version->is_v1
           ? read_number(place->procfs, place->fd, "memory.kmem.usage_in_bytes",
                         NULL, &stat, &m->memory.kernel)
           : sum_kernel(stat, &m->memory.kernel))
     m->memory.known |= CGROUP_HAS_KERNEL;
 }
 
-static const char *usage_file(bool is_v1) {
-  return is_v1 ? "memory.usage_in_bytes" : "memory.current";
-}
-
 void memory_cgroup_usage_path(enum cgroup_hierarchy hierarchy, const char *path,
                               char *ret, size_t size) {
-  snprintf(ret, size, "%s%s/%s", mounts[hierarchy], path,
-           usage_file(hierarchy == CGROUP_V1));
+  snprintf(ret, size, "%s%s/%s", versions[hierarchy].mount, path,
+           versions[hierarchy].usage);
 }
 
 static void read_usage(const struct place *place, bool is_new,
                        struct memory_cgroup *m) {
   struct span text;
 
-  if (read_number(place->procfs, place->fd, usage_file(place->is_v1), NULL,
-                  &text, &m->memory.bytes))
+  if (read_number(place->procfs, place->fd, place->version->usage, NULL, &text,
+                  &m->memory.bytes))
     m->memory.known |= CGROUP_HAS_BYTES;
   else if (is_new)
     m->memory.absence = CGROUP_NO_MEMORY;
@@ -191,27 +191,32 @@ static bool is_within(struct span member, const char *path) {
          (member.len == len || member.text[len] == '/');
 }
 
+/* A path outside of the reader's cgroup namespace begins with "/..". */
 static int open_in(struct place *place, enum cgroup_hierarchy hierarchy) {
-  place->hierarchy = hierarchy;
-  place->is_v1 = hierarchy == CGROUP_V1;
+  if (strncmp(place->path, "/..", 3) == 0)
+    return PROCFS_GONE;
+  place->version = &versions[hierarchy];
   return open_above(place, strlen(place->path), &place->fd);
 }
 
-/* A path outside of the reader's cgroup namespace begins with "/..". */
-static int open_any(struct place *place, bool is_v1) {
-  int rc;
-
-  if (strncmp(place->path, "/..", 3) == 0)
-    return PROCFS_GONE;
-  rc = open_in(place, is_v1 ? CGROUP_V1 : CGROUP_HYBRID);
-  return rc > 0 && !is_v1 ? open_in(place, CGROUP_UNIFIED) : rc;
-}
-
 static bool is_kernels(const struct place *place) {
+  long type = place->version->is_v1 ? CGROUP_SUPER_MAGIC : CGROUP2_SUPER_MAGIC;
   struct statfs fs;
 
-  return fstatfs(place->fd, &fs) == 0 &&
-         fs.f_type == (place->is_v1 ? CGROUP_SUPER_MAGIC : CGROUP2_SUPER_MAGIC);
+  return fstatfs(place->fd, &fs) == 0 && fs.f_type == type;
+}
+
+static int open_new(struct place *place, struct memory_cgroup *m,
+                    enum cgroup_hierarchy hierarchy) {
+  int rc = open_in(place, hierarchy);
+
+  if (rc > 0)
+    m->memory.absence = CGROUP_OUT_OF_SIGHT;
+  if (rc != 0)
+    return rc;
+  m->hierarchy = hierarchy;
+  m->is_kernels = is_kernels(place);
+  return 0;
 }
 
 /* Finds the hierarchy of the memory controller. */
@@ -225,24 +230,14 @@ static int find(struct place *place, struct memory_cgroup *m) {
   else if (rc > 0)
     m->is_gone = true;
   if (rc != 0)
-    return rc < 0 ? rc : 0;
-  if (cgroup_parse_memory(text.text, text.len, &is_v1, &member) < 0) {
-    m->memory.absence =
-        CGROUP_NO_MEMORY; /* the kernel has no such controller */
-    return 0;
-  }
-  if (!is_within(member, place->path)) {
+    return rc;
+  if (cgroup_parse_memory(text.text, text.len, &is_v1, &member) < 0)
+    m->memory.absence = CGROUP_NO_MEMORY; /* the kernel has no controller */
+  else if (!is_within(member, place->path))
     m->memory.absence = CGROUP_ELSEWHERE;
-    return 0;
-  }
-  rc = open_any(place, is_v1);
-  if (rc == 0) {
-    m->hierarchy = place->hierarchy;
-    m->is_kernels = is_kernels(place);
-  } else if (rc > 0) {
-    m->memory.absence = CGROUP_OUT_OF_SIGHT;
-  }
-  return rc < 0 ? rc : 0;
+  else
+    return open_new(place, m, is_v1 ? CGROUP_V1 : CGROUP_UNIFIED);
+  return 0;
 }
 
 static void read_place(const struct place *place, bool is_new,

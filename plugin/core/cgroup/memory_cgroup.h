@@ -96,7 +96,6 @@ static inline bool cgroup_memory_has(const struct cgroup_memory *m,
 enum cgroup_hierarchy {
   CGROUP_NOWHERE, /* not found yet */
   CGROUP_UNIFIED,
-  CGROUP_HYBRID, /* version 2, beside other controllers of version 1 */
   CGROUP_V1,
 };
 

@@ -98,14 +98,10 @@ FIXTURE_TEST(the_least_limit_of_a_group_and_those_above_counts) {
 FIXTURE_TEST(the_hierarchy_is_that_of_the_controller) {
   write_file("10/cgroup", "5:memory:/web\n0::/web\n");
   write_file(CG "/web/memory.max", "1\n");
-  write_file(CG "/unified/b/memory.max", "2\n");
   write_file(V1 "/web/memory.limit_in_bytes", "3\n");
   assert_int_equal(read_limit("/web"), 3);
   write_file("10/cgroup", "5:cpu:/web\n0::/web\n");
   assert_int_equal(read_limit("/web"), 1);
-  /* Beside other controllers of version 1. */
-  write_file("10/cgroup", "5:cpu:/b\n0::/b\n");
-  assert_int_equal(read_limit("/b"), 2);
 }
 
 /* As in a container that has a cgroup namespace of its own. */
