@@ -9,50 +9,34 @@
 
 /* --- groups and claims of a single process -------------------------------- */
 
-/* Other comes after the last rule. */
-static size_t rule_index(const struct matcher *m, const struct rule *rule) {
-  return rule == &m->settings->other ? m->settings->n_rules
-                                     : (size_t)(rule - m->settings->rules);
-}
-
 static uint64_t bit_of(const struct group_name *name) {
   return UINT64_C(1) << (name->hash * UINT64_C(0x9e3779b97f4a7c15) >> 58);
 }
 
 static int get_or_add_group(struct matcher *m, const struct group_name *name,
-                            bool is_fixed, const struct rule *rule,
-                            struct group **ret) {
+                            bool is_fixed, size_t rule, struct group **ret) {
   size_t n = m->groups->n;
-  int rc = group_table_get_or_add(m->groups, name->text, is_fixed, rule,
-                                  rule_index(m, rule), ret);
+  int rc = group_table_get_or_add(m->groups, name->text, is_fixed,
+                                  matcher_rule(m, rule), rule, ret);
 
   if (m->groups->n > n)
     m->made_names |= bit_of(name);
   return rc;
 }
 
-static int add_fixed_group(struct matcher *m, const struct rule *rule) {
-  static const struct attributes nobody;
-  struct group *group;
-  struct group_name name;
-  int rc;
-
-  if (!template_is_fixed(rule->name) ||
-      !template_expand(rule->name, &nobody, NULL, &name))
-    return 0;
-  rc = get_or_add_group(m, &name, true, rule, &group);
-  if (rc == 0)
-    m->fixed[rule_index(m, rule)] = group;
-  return rc;
-}
-
 static int add_fixed_groups(struct matcher *m) {
-  const struct settings *settings = m->settings;
+  static const struct attributes nobody;
   int rc = 0;
 
-  for (size_t i = 0; rc == 0 && i < settings->n_rules; i++)
-    rc = add_fixed_group(m, &settings->rules[i]);
-  return rc == 0 ? add_fixed_group(m, &settings->other) : rc;
+  for (size_t i = 0; rc == 0 && i <= m->settings->n_rules; i++) {
+    const struct rule *rule = matcher_rule(m, i);
+    struct group_name name;
+
+    if (template_is_fixed(rule->name) &&
+        template_expand(rule->name, &nobody, NULL, &name))
+      rc = get_or_add_group(m, &name, true, i, &m->fixed[i]);
+  }
+  return rc;
 }
 
 static void release_groups(struct matcher *m, struct group **groups, size_t n) {
@@ -206,7 +190,8 @@ enum verdict { PASSED, TAKEN, REFUSED };
 /* Decides if the rule takes the process by its own names; *ret is the group, or
  * NULL. */
 static enum verdict apply_by_name(struct matcher *m, struct process *p,
-                                  const struct rule *rule, struct group **ret) {
+                                  size_t i, struct group **ret) {
+  const struct rule *rule = &m->settings->rules[i];
   struct captures captures;
   struct group_name name;
   int rc;
@@ -221,7 +206,7 @@ static enum verdict apply_by_name(struct matcher *m, struct process *p,
     return TAKEN;
   if (!template_expand(rule->name, &m->attributes, &captures, &name))
     return PASSED;
-  rc = get_or_add_group(m, &name, false, rule, ret);
+  rc = get_or_add_group(m, &name, false, i, ret);
   if (rc == GROUP_REFUSED)
     note_refused(m, p, &name);
   if (rc < 0)
@@ -234,7 +219,7 @@ static enum verdict apply_rule(struct matcher *m, struct process *p, size_t i,
   const struct rule *rule = &m->settings->rules[i];
   const struct claim *claim = find_inherited(inheritance, i);
   struct group *group;
-  enum verdict by_name = apply_by_name(m, p, rule, &group), verdict = by_name;
+  enum verdict by_name = apply_by_name(m, p, i, &group), verdict = by_name;
 
   if (verdict == PASSED && claim) {
     group = claim->group;
@@ -259,17 +244,12 @@ static enum verdict apply_rule(struct matcher *m, struct process *p, size_t i,
 }
 
 static void apply_other(struct matcher *m) {
-  const struct rule *other = &m->settings->other;
-  struct group *group;
-  struct group_name name;
-  static const struct attributes nobody;
+  size_t other = m->settings->n_rules;
 
-  if (!template_expand(other->name, &nobody, NULL, &name))
+  if (!m->fixed[other])
     return;
-  if (get_or_add_group(m, &name, true, other, &group) != 0)
-    return;
-  add_group(m, group);
-  m->why.rule = (uint16_t)rule_index(m, other);
+  add_group(m, m->fixed[other]);
+  m->why.rule = (uint16_t)other;
 }
 
 static void apply_rules(struct matcher *m, struct process *p,
@@ -453,15 +433,25 @@ static bool may_match(struct matcher *m, const struct process *p,
   return has_time(m, MATCH_BUDGET_NS) || !m->has_matched_waiting;
 }
 
-static void resolve(struct matcher *m, const struct process_table *t,
-                    struct process *p) {
+/* Makes the process due through others: its parent, or one that has made the
+ * group of a name that was refused. Returns the parent that it inherits from,
+ * or NULL. */
+static const struct process *note_due(const struct matcher *m,
+                                      const struct process_table *t,
+                                      struct process *p) {
   const struct process *parent =
       m->settings->has_children_rules ? process_table_parent(t, p) : NULL;
 
-  /* Set even while its state is unknown, for the next cycle. A name that was
-   * refused may be that of a group by now. */
   p->is_match_due |= (parent && parent->has_changed_claims) ||
                      (p->refused_names & m->made_names) != 0;
+  return parent;
+}
+
+static void resolve(struct matcher *m, const struct process_table *t,
+                    struct process *p) {
+  /* Even while its state is unknown, for the next cycle. */
+  const struct process *parent = note_due(m, t, p);
+
   if (p->state != PROCESS_ALIVE || !p->is_match_due)
     return;
   if (!may_match(m, p, parent)) {
@@ -505,32 +495,31 @@ static int make_chain_room(struct matcher *m, size_t n) {
   return 0;
 }
 
-/* Makes processes due through others: those that came before them in the last
- * cycle, and changed or got a group. */
+/* Makes processes due through those that came after them in the last cycle. */
 static void begin(struct matcher *m, const struct process_table *t) {
   m->began_ns = 0;
   m->has_matched_waiting = false;
   m->n_waiting = 0;
-  for (size_t i = 0; i < t->n; i++) {
-    struct process *p = t->processes[i];
-    const struct process *parent =
-        m->settings->has_children_rules ? process_table_parent(t, p) : NULL;
-
-    p->is_match_due |= (parent && parent->has_changed_claims) ||
-                       (p->refused_names & m->made_names) != 0;
-  }
+  for (size_t i = 0; i < t->n; i++)
+    note_due(m, t, t->processes[i]);
   m->made_names = 0;
   for (size_t i = 0; i < t->n; i++)
     t->processes[i]->has_changed_claims = t->processes[i]->is_resolved =
         t->processes[i]->is_match_deferred = false;
 }
 
-static int compare_refused(const void *a, const void *b) {
+/* In cycles: for time, or for the name. */
+static unsigned waiting_of(const struct process *p) {
+  return p->is_match_deferred ? p->times_deferred : p->refusals;
+}
+
+/* Who has waited longest comes first. */
+static int compare_waiting(const void *a, const void *b) {
   const struct process *x = *(struct process *const *)a;
   const struct process *y = *(struct process *const *)b;
 
-  if (x->refusals != y->refusals)
-    return x->refusals > y->refusals ? -1 : 1;
+  if (waiting_of(x) != waiting_of(y))
+    return waiting_of(x) > waiting_of(y) ? -1 : 1;
   return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
@@ -546,7 +535,7 @@ static void resolve_refused(struct matcher *m, const struct process_table *t) {
         t->processes[i]->state == PROCESS_ALIVE)
       m->waiting[n++] = t->processes[i];
   if (n > 0)
-    qsort(m->waiting, n, sizeof(struct process *), compare_refused);
+    qsort(m->waiting, n, sizeof(struct process *), compare_waiting);
   for (size_t i = 0; i < n && !group_table_is_full(m->groups); i++) {
     m->waiting[i]->is_match_due = true;
     resolve_with_ancestors(m, t, m->waiting[i]);
@@ -563,22 +552,12 @@ static void resolve_ordinary(struct matcher *m, const struct process_table *t) {
     t->processes[i]->has_changed_claims = false;
 }
 
-/* The most deferred process comes first. */
-static int compare_waiting(const void *a, const void *b) {
-  const struct process *x = *(struct process *const *)a;
-  const struct process *y = *(struct process *const *)b;
-
-  if (x->times_deferred != y->times_deferred)
-    return x->times_deferred > y->times_deferred ? -1 : 1;
-  return (x->pid > y->pid) - (x->pid < y->pid);
-}
-
 static void resolve_waiting(struct matcher *m, const struct process_table *t) {
   m->may_match_long = true;
-  for (size_t i = 0; i < m->n_waiting; i++)
-    m->waiting[i]->is_resolved = m->waiting[i]->is_match_deferred = false;
   if (m->n_waiting > 0)
     qsort(m->waiting, m->n_waiting, sizeof(struct process *), compare_waiting);
+  for (size_t i = 0; i < m->n_waiting; i++)
+    m->waiting[i]->is_resolved = m->waiting[i]->is_match_deferred = false;
   for (size_t i = 0; i < m->n_waiting; i++)
     resolve_with_ancestors(m, t, m->waiting[i]);
 }

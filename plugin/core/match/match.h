@@ -48,6 +48,13 @@ struct matcher {
   uint64_t made_names;
 };
 
+/* Other comes after the last rule. */
+static inline const struct rule *matcher_rule(const struct matcher *m,
+                                              size_t i) {
+  return i < m->settings->n_rules ? &m->settings->rules[i]
+                                  : &m->settings->other;
+}
+
 /* Makes the groups with fixed names. Returns 0 or -ENOMEM. */
 int matcher_init(struct matcher *m, const struct settings *settings,
                  struct group_table *groups, struct diag *diags,

@@ -86,8 +86,7 @@ static void note_groups_of_glimpse(const struct matcher *m,
   const struct group_table *t = m->groups;
 
   for (size_t i = 0; i <= m->settings->n_rules; i++) {
-    const struct rule *rule =
-        i < m->settings->n_rules ? &m->settings->rules[i] : &m->settings->other;
+    const struct rule *rule = matcher_rule(m, i);
     bool could_match = rule_could_match(rule, glimpse);
     struct group_name name;
     bool has_name;
