@@ -240,7 +240,8 @@ static struct rollup learn(const struct cycle *cycle, const struct track *t,
   l.pss_off = off_by(found->bytes[ROLLUP_PSS], expected.bytes[ROLLUP_PSS]);
   l.uss_off = off_by(rollup_uss(found), rollup_uss(&expected));
   if (sample) {
-    l.pss_noise = hypot(sample->pss_anon.noise, sample->pss_files.noise);
+    l.pss_noise =
+        hypot(sample->pss[PAGE_ANON].noise, sample->pss[PAGE_FILE].noise);
     l.uss_noise = sample->uss.noise;
     x.bytes[CAUSE_READING] += sample->pss_bound;
   }
@@ -377,8 +378,8 @@ static struct sampled_error error_of_estimate(const struct cycle *cycle,
   if (t->is_sampled)
     e = *t->sample_error;
   audit_errors(track_audit(t), &x, AUDIT_EXPECTED, &since);
-  add_noise(&e.pss_anon, doubt_bytes(since.pss));
-  add_noise(&e.pss_files, doubt_bytes(since.pss));
+  add_noise(&e.pss[PAGE_ANON], doubt_bytes(since.pss));
+  add_noise(&e.pss[PAGE_FILE], doubt_bytes(since.pss));
   add_noise(&e.uss, doubt_bytes(since.uss));
   return e;
 }

@@ -42,45 +42,31 @@ static uint64_t take_pages(struct mapping_sample *s, size_t i,
   return pages;
 }
 
-/* Adds the error of the number of pages to that of their prices. */
-static void add_presence(const struct mapping_sample *s, size_t i,
-                         enum page_kind kind, struct sampled_deviation *d) {
-  const struct page_tally *t = &s->in.tallies[i].kinds[kind];
+/* The error of the number of pages, in bytes of Pss. */
+static double presence(const struct mapping_sample *s,
+                       const struct page_tally *t, enum page_kind kind) {
   double found = (double)s->all[kind].found, part = t->pages / found;
 
-  if (t->pages > 0)
-    d->noise = hypot(sampled_spread(d),
-                     sqrt(part * (1 - part) / found) *
-                         (double)(s->all[kind].pages * s->page_size) *
-                         t->price / t->pages);
+  return t->pages > 0 ? sqrt(part * (1 - part) / found) *
+                            (double)(s->all[kind].pages * s->page_size) *
+                            t->price / t->pages
+                      : 0;
 }
 
-/* Adds the amounts of a kind. */
-static void add(struct mapping *m, const struct sampled *amounts) {
-  struct rollup u;
-
-  sampled_rollup(amounts, &u);
-  for (unsigned field = 0; field < ROLLUP_FIELDS; field++)
-    m->sum.bytes[field] += u.bytes[field];
-}
-
-static void fill(struct mapping_sample *s, size_t i) {
+static void add_kind(struct mapping_sample *s, size_t i, enum page_kind kind,
+                     struct sampled_error *error) {
   const struct mapping_tally *t = &s->in.tallies[i];
-  struct mapping *m = &s->in.table->mappings[i];
-  struct page_sums sums = {.found = t->kinds[PAGE_ANON], .alike = 1};
-  struct sampled anon = {.anon = 0}, files = {.shmem_part = t->is_shmem};
+  struct rollup *sum = &s->in.table->mappings[i].sum, more;
+  struct page_sums sums = {.found = t->kinds[kind], .alike = 1};
+  struct sampled amounts = {.shmem_part = t->is_shmem};
 
-  sampled_add_anon(&anon, &sums,
-                   (double)(take_pages(s, i, PAGE_ANON) * s->page_size));
-  sums.found = t->kinds[PAGE_FILE];
-  sampled_add_files(&files, &sums,
-                    (double)(take_pages(s, i, PAGE_FILE) * s->page_size));
-  add(m, &anon);
-  add(m, &files);
-  add_presence(s, i, PAGE_ANON, &anon.error.pss_anon);
-  add_presence(s, i, PAGE_FILE, &files.error.pss_files);
-  anon.error.pss_files = files.error.pss_files;
-  m->pss_error = amount_from(sampled_pss_error(&anon.error));
+  sampled_add(&amounts, kind, &sums,
+              (double)(take_pages(s, i, kind) * s->page_size));
+  sampled_rollup(&amounts, &more);
+  for (unsigned field = 0; field < ROLLUP_FIELDS; field++)
+    sum->bytes[field] += more.bytes[field];
+  error->pss[kind].noise = hypot(sampled_spread(&amounts.error.pss[kind]),
+                                 presence(s, &t->kinds[kind], kind));
 }
 
 /* A mapping with exclusive pages only has a known Pss, even if the number of
@@ -88,13 +74,16 @@ static void fill(struct mapping_sample *s, size_t i) {
 static void finish(struct mapping_sample *s, size_t i) {
   const struct page_tally *t = s->in.tallies[i].kinds;
   struct mapping *m = &s->in.table->mappings[i];
+  struct sampled_error error = {.pss_bound = 0};
   uint64_t found = (uint64_t)t[PAGE_ANON].pages + t[PAGE_FILE].pages;
 
   m->is_sampled = true;
   m->pages_sampled = found;
   if (found == 0)
     return;
-  fill(s, i);
+  for (unsigned kind = 0; kind < PAGE_KINDS; kind++)
+    add_kind(s, i, kind, &error);
+  m->pss_error = amount_from(sampled_pss_error(&error));
   m->sum.known = KNOWN;
   if (s->has_mapcounts ||
       (uint64_t)t[PAGE_ANON].exclusive + t[PAGE_FILE].exclusive == found)

@@ -101,9 +101,6 @@ void page_reader_count(struct page_reader *r, unsigned reads);
 /* Looking at so many present pages of a window takes as long as one read. */
 #define PRESENT_PER_READ 8
 
-/* The kinds that statm counts: PAGE_FILE is files and shmem. */
-enum page_kind { PAGE_ANON, PAGE_FILE, PAGE_KINDS };
-
 struct page_lookup {
   struct page_reader *reader;
   uint32_t pid; /* of the process, or of a thread that has its memory */

@@ -83,42 +83,30 @@ static void add_deviation(struct sampled_deviation *to, double bytes,
   to->rare = hypot(to->rare, bytes * p->rare);
 }
 
-/* Adds memory to uss and the errors. Returns its PSS. */
-static double add(struct sampled *s, const struct page_sums *pages,
-                  double bytes, struct sampled_deviation *error) {
+void sampled_add(struct sampled *s, enum page_kind kind,
+                 const struct page_sums *pages, double bytes) {
   struct part price = price_of(pages), own = own_part_of(pages);
 
+  s->resident[kind] += bytes;
+  s->pss[kind] += bytes * price.mean;
   s->uss += bytes * own.mean;
-  add_deviation(error, bytes, pages, &price);
+  add_deviation(&s->error.pss[kind], bytes, pages, &price);
   add_deviation(&s->error.uss, bytes, pages, &own);
   s->error.pss_bound += bytes * price_bound(pages);
-  return bytes * price.mean;
 }
 
-void sampled_add_anon(struct sampled *s, const struct page_sums *pages,
-                      double bytes) {
-  s->anon += bytes;
-  s->pss_anon += add(s, pages, bytes, &s->error.pss_anon);
-}
-
-void sampled_add_files(struct sampled *s, const struct page_sums *pages,
-                       double bytes) {
-  s->files += bytes;
-  s->pss_files += add(s, pages, bytes, &s->error.pss_files);
-}
-
-void sampled_add_exclusive(struct sampled *s, double anon_bytes,
-                           double files_bytes) {
-  s->anon += anon_bytes;
-  s->files += files_bytes;
-  s->pss_anon += anon_bytes;
-  s->pss_files += files_bytes;
-  s->uss += anon_bytes + files_bytes;
+void sampled_add_exclusive(struct sampled *s, enum page_kind kind,
+                           double bytes) {
+  s->resident[kind] += bytes;
+  s->pss[kind] += bytes;
+  s->uss += bytes;
 }
 
 void sampled_doubt(struct sampled *s, double part) {
-  s->error.pss_bound += part * (s->anon + s->files);
-  s->error.uss_bound += part * (s->anon + s->files);
+  double bytes = part * (s->resident[PAGE_ANON] + s->resident[PAGE_FILE]);
+
+  s->error.pss_bound += bytes;
+  s->error.uss_bound += bytes;
 }
 
 /* --- a sample beside an estimate --- */
@@ -185,8 +173,8 @@ static struct sampled_error with_doubt(const struct sampled_error *estimate,
   struct sampled_error e = *estimate;
   double pss = fmax(e.pss_bound - sample->pss_bound, 0);
 
-  add_noise(&e.pss_anon, pss);
-  add_noise(&e.pss_files, pss);
+  add_noise(&e.pss[PAGE_ANON], pss);
+  add_noise(&e.pss[PAGE_FILE], pss);
   add_noise(&e.uss, fmax(e.uss_bound - sample->uss_bound, 0));
   return e;
 }
@@ -195,9 +183,10 @@ void sampled_fuse(struct sampled *s, const struct rollup *estimate,
                   const struct sampled_error *error) {
   struct sampled_error its = with_doubt(error, &s->error);
   const struct pair pairs[] = {
-      {&s->pss_anon, &s->error.pss_anon,
-       (double)estimate->bytes[ROLLUP_PSS_ANON], &its.pss_anon},
-      {&s->pss_files, &s->error.pss_files, files_pss(estimate), &its.pss_files},
+      {&s->pss[PAGE_ANON], &s->error.pss[PAGE_ANON],
+       (double)estimate->bytes[ROLLUP_PSS_ANON], &its.pss[PAGE_ANON]},
+      {&s->pss[PAGE_FILE], &s->error.pss[PAGE_FILE], files_pss(estimate),
+       &its.pss[PAGE_FILE]},
       {&s->uss, &s->error.uss, (double)rollup_uss(estimate), &its.uss}};
   const size_t n = sizeof(pairs) / sizeof(pairs[0]);
 
@@ -225,9 +214,10 @@ static uint64_t shmem_of(const struct sampled *s, uint64_t bytes) {
    1U << ROLLUP_ANONYMOUS | 1U << ROLLUP_SWAP | 1U << ROLLUP_SWAP_PSS)
 
 void sampled_rollup(const struct sampled *s, struct rollup *ret) {
-  uint64_t anon = whole_kib(s->anon), files = whole_kib(s->files);
-  uint64_t pss_anon = min(whole_kib(s->pss_anon), anon);
-  uint64_t pss_files = min(whole_kib(s->pss_files), files);
+  uint64_t anon = whole_kib(s->resident[PAGE_ANON]),
+           files = whole_kib(s->resident[PAGE_FILE]);
+  uint64_t pss_anon = min(whole_kib(s->pss[PAGE_ANON]), anon);
+  uint64_t pss_files = min(whole_kib(s->pss[PAGE_FILE]), files);
   uint64_t shmem = shmem_of(s, pss_files);
   uint64_t uss = min(whole_kib(s->uss), pss_anon + pss_files);
   uint64_t own = min(uss, pss_anon), own_files = uss - own;
@@ -247,18 +237,19 @@ void sampled_rollup(const struct sampled *s, struct rollup *ret) {
   ret->bytes[ROLLUP_SHARED_CLEAN] = files - own_files - shared_shmem;
   ret->bytes[ROLLUP_SWAP] = whole_kib(s->swap);
   ret->bytes[ROLLUP_SWAP_PSS] =
-      s->anon > 0
-          ? min(whole_kib(s->swap * s->pss_anon / s->anon), whole_kib(s->swap))
+      s->resident[PAGE_ANON] > 0
+          ? min(whole_kib(s->swap * s->pss[PAGE_ANON] / s->resident[PAGE_ANON]),
+                whole_kib(s->swap))
           : whole_kib(s->swap);
 }
 
 double sampled_pss_common(const struct sampled_error *e) {
-  return fabs(e->pss_anon.lag + e->pss_files.lag) + e->pss_bound;
+  return fabs(e->pss[PAGE_ANON].lag + e->pss[PAGE_FILE].lag) + e->pss_bound;
 }
 
 double sampled_pss_error(const struct sampled_error *e) {
-  return PUBLISHED * hypot(sampled_spread(&e->pss_anon),
-                           sampled_spread(&e->pss_files)) +
+  return PUBLISHED * hypot(sampled_spread(&e->pss[PAGE_ANON]),
+                           sampled_spread(&e->pss[PAGE_FILE])) +
          sampled_pss_common(e);
 }
 

@@ -13,6 +13,9 @@
 
 #include "proc/rollup.h"
 
+/* The kinds that statm counts: PAGE_FILE is files and shmem. */
+enum page_kind { PAGE_ANON, PAGE_FILE, PAGE_KINDS };
+
 /* The error of an amount, in bytes. noise: a standard deviation, by the drawn
  * pages; rare: the same for pages that differ and are so rare that none was
  * drawn; lag: the mean by which recent samples were above the estimates. */
@@ -21,18 +24,17 @@ struct sampled_deviation {
 };
 
 struct sampled_error {
-  struct sampled_deviation pss_anon, pss_files, uss;
+  struct sampled_deviation pss[PAGE_KINDS], uss;
   /* An additional bound of the error, which averaging does not reduce: the
    * number of mappings of a page is unknown, or pages had no chance to be
    * drawn. */
   double pss_bound, uss_bound;
 };
 
-/* Bytes. files: files and shmem. */
+/* Bytes. */
 struct sampled {
-  double anon, files; /* resident */
-  double pss_anon, pss_files, uss;
-  double shmem_part; /* of pss_files */
+  double resident[PAGE_KINDS], pss[PAGE_KINDS], uss;
+  double shmem_part; /* of the Pss of files */
   double swap;       /* VmSwap */
   struct sampled_error error;
 };
@@ -68,13 +70,11 @@ struct page_sums {
 
 /* Adds memory that pages were drawn from. Even if all drawn pages agree, others
  * may differ. The caller sets swap and shmem_part. */
-void sampled_add_anon(struct sampled *s, const struct page_sums *pages,
-                      double bytes);
-void sampled_add_files(struct sampled *s, const struct page_sums *pages,
-                       double bytes);
+void sampled_add(struct sampled *s, enum page_kind kind,
+                 const struct page_sums *pages, double bytes);
 /* Adds memory all of which is known to be exclusive. */
-void sampled_add_exclusive(struct sampled *s, double anon_bytes,
-                           double files_bytes);
+void sampled_add_exclusive(struct sampled *s, enum page_kind kind,
+                           double bytes);
 
 /* Adds the error of the part of the resident memory, from 0 to 1, that could
  * not be drawn: all of it may be private, or free of cost. To be called when

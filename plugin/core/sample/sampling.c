@@ -203,8 +203,8 @@ static void measure_drawn(const struct measure *m, struct sampled *ret) {
   add_tally(&files.found, &sample->shmem);
   anon.bytes_error = m->bytes_error[PAGE_ANON];
   files.bytes_error = m->bytes_error[PAGE_FILE];
-  sampled_add_anon(ret, &anon, m->bytes[PAGE_ANON]);
-  sampled_add_files(ret, &files, m->bytes[PAGE_FILE]);
+  sampled_add(ret, PAGE_ANON, &anon, m->bytes[PAGE_ANON]);
+  sampled_add(ret, PAGE_FILE, &files, m->bytes[PAGE_FILE]);
   if (files.found.price > 0)
     ret->shmem_part = sample->shmem.price / files.found.price;
 }
@@ -224,13 +224,14 @@ static void measure_counted(const struct measure *m, struct sampled *ret) {
 
   anon.are_shared = own.are_shared = true;
   shmem.bytes_error = m->bytes_error[PAGE_FILE];
-  sampled_add_exclusive(ret, own_anon, own_files);
-  sampled_add_anon(ret, &anon, m->bytes[PAGE_ANON] - own_anon);
-  sampled_add_files(ret, &own, files - own_files);
-  without_shmem = ret->pss_files;
-  sampled_add_files(ret, &shmem, m->bytes[PAGE_FILE] - files);
-  if (ret->pss_files > 0)
-    ret->shmem_part = 1 - without_shmem / ret->pss_files;
+  sampled_add_exclusive(ret, PAGE_ANON, own_anon);
+  sampled_add_exclusive(ret, PAGE_FILE, own_files);
+  sampled_add(ret, PAGE_ANON, &anon, m->bytes[PAGE_ANON] - own_anon);
+  sampled_add(ret, PAGE_FILE, &own, files - own_files);
+  without_shmem = ret->pss[PAGE_FILE];
+  sampled_add(ret, PAGE_FILE, &shmem, m->bytes[PAGE_FILE] - files);
+  if (ret->pss[PAGE_FILE] > 0)
+    ret->shmem_part = 1 - without_shmem / ret->pss[PAGE_FILE];
 }
 
 static void measure(const struct sampler *sampler, const struct process *p,

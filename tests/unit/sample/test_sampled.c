@@ -46,8 +46,8 @@ static struct sampled measure(const struct page_sums *anon, double bytes) {
   static const struct page_sums none = {.found = {0}};
   struct sampled s = {.swap = 0};
 
-  sampled_add_anon(&s, anon, bytes);
-  sampled_add_files(&s, &none, 0);
+  sampled_add(&s, PAGE_ANON, anon, bytes);
+  sampled_add(&s, PAGE_FILE, &none, 0);
   return s;
 }
 
@@ -58,8 +58,8 @@ static struct sampled sample_some(const struct memory *anon,
   struct page_sums a = look_up(anon, n), f = look_up(files, n / 4);
   struct sampled s = {.swap = 0};
 
-  sampled_add_anon(&s, &a, anon->bytes);
-  sampled_add_files(&s, &f, files->bytes);
+  sampled_add(&s, PAGE_ANON, &a, anon->bytes);
+  sampled_add(&s, PAGE_FILE, &f, files->bytes);
   sampled_doubt(&s, unseen);
   return s;
 }
@@ -87,7 +87,8 @@ static unsigned count_held(const struct memory *anon,
     double pss = true_pss(anon) + true_pss(files);
     double uss = true_uss(anon) + true_uss(files);
 
-    held += fabs(s.pss_anon + s.pss_files - pss) <= sampled_pss_error(&s.error);
+    held += fabs(s.pss[PAGE_ANON] + s.pss[PAGE_FILE] - pss) <=
+            sampled_pss_error(&s.error);
     *ret_uss += fabs(s.uss - uss) <= sampled_uss_error(&s.error);
   }
   return held;
@@ -114,9 +115,9 @@ TEST(prices_that_are_not_known_are_bounded) {
     struct sampled s = measure(&anon, GIB);
 
     assert_near(s.uss, 0.4 * GIB, 1);
-    assert_near(s.pss_anon, (0.4 + 0.6 / anon.sharers) * GIB, 1);
+    assert_near(s.pss[PAGE_ANON], (0.4 + 0.6 / anon.sharers) * GIB, 1);
     for (unsigned truth = 2; truth <= 1000; truth++)
-      assert_true(fabs(s.pss_anon - (0.4 + 0.6 / truth) * GIB) <=
+      assert_true(fabs(s.pss[PAGE_ANON] - (0.4 + 0.6 / truth) * GIB) <=
                   s.error.pss_bound + 1);
   }
 }
@@ -129,11 +130,11 @@ TEST(memory_without_exclusive_pages_has_no_uss) {
   struct page_sums none = {.found = {0}, .are_shared = true};
   struct sampled s = {.swap = 0};
 
-  sampled_add_anon(&s, &shared, GIB);
-  assert_near(s.pss_anon, GIB / 2, 1);
+  sampled_add(&s, PAGE_ANON, &shared, GIB);
+  assert_near(s.pss[PAGE_ANON], GIB / 2, 1);
   assert_near(sampled_pss_error(&s.error), 4.6 * GIB / 100 / 2, 1);
-  sampled_add_files(&s, &none, GIB);
-  assert_near(s.pss_files, GIB / 4, 1);
+  sampled_add(&s, PAGE_FILE, &none, GIB);
+  assert_near(s.pss[PAGE_FILE], GIB / 4, 1);
   assert_near(s.uss, 0, 0);
   assert_near(sampled_uss_error(&s.error), 0, 0);
 }
@@ -148,8 +149,8 @@ struct follower {
 static void follow(struct follower *f, struct sampled *s, double usual) {
   struct sampled_error before = f->error;
 
-  before.pss_anon.noise = hypot(before.pss_anon.noise, usual);
-  before.pss_files.noise = hypot(before.pss_files.noise, usual);
+  before.pss[PAGE_ANON].noise = hypot(before.pss[PAGE_ANON].noise, usual);
+  before.pss[PAGE_FILE].noise = hypot(before.pss[PAGE_FILE].noise, usual);
   before.uss.noise = hypot(before.uss.noise, 2 * usual);
 
   if (f->estimate.known)
@@ -189,14 +190,16 @@ TEST(samples_of_quiet_memory_add_up) {
  * be off again. */
 TEST(certain_sample_takes_the_place_of_the_estimate) {
   struct sampled s = {.swap = 0}, before = {.swap = 0};
-  struct sampled_error error = {.pss_anon.noise = MIB};
+  struct sampled_error error = {.pss[PAGE_ANON].noise = MIB};
   struct rollup estimate;
 
-  sampled_add_exclusive(&before, 64 * MIB, MIB);
+  sampled_add_exclusive(&before, PAGE_ANON, 64 * MIB);
+  sampled_add_exclusive(&before, PAGE_FILE, MIB);
   sampled_rollup(&before, &estimate);
-  sampled_add_exclusive(&s, 80 * MIB, MIB);
+  sampled_add_exclusive(&s, PAGE_ANON, 80 * MIB);
+  sampled_add_exclusive(&s, PAGE_FILE, MIB);
   sampled_fuse(&s, &estimate, &error);
-  assert_near(s.pss_anon, 80 * MIB, 0);
+  assert_near(s.pss[PAGE_ANON], 80 * MIB, 0);
   assert_near(s.uss, 81 * MIB, 0);
   assert_near(sampled_pss_error(&s.error), 4 * MIB, 1);
   assert_near(sampled_uss_error(&s.error), 4 * MIB, 1);
@@ -215,13 +218,14 @@ TEST(estimate_in_doubt_weighs_less) {
   draw_begin(7);
   for (unsigned i = 0; i < 100; i++) {
     before = sample_some(&shared, &none, 400, 0.5);
-    before.error.pss_anon.noise = before.error.uss.noise = GIB / 100;
+    before.error.pss[PAGE_ANON].noise = before.error.uss.noise = GIB / 100;
     sampled_rollup(&before, &estimate);
     s = sample(&half, &none, 400);
     sampled_fuse(&s, &estimate, &before.error);
-    held += fabs(s.pss_anon - true_pss(&half)) <= sampled_pss_error(&s.error) &&
+    held += fabs(s.pss[PAGE_ANON] - true_pss(&half)) <=
+                sampled_pss_error(&s.error) &&
             fabs(s.uss - true_uss(&half)) <= sampled_uss_error(&s.error);
-    assert_near(s.pss_anon, true_pss(&half), GIB / 10);
+    assert_near(s.pss[PAGE_ANON], true_pss(&half), GIB / 10);
   }
   assert_true(held >= 99);
 }
@@ -253,8 +257,8 @@ TEST(parts_add_up) {
 
 /* The lag of one is the lag of all: it does not add up by squares. */
 TEST(noise_is_of_each_and_lag_of_all) {
-  struct sampled_error e = {.pss_anon = {.noise = 30, .lag = 5},
-                            .pss_files = {.noise = 40, .lag = -9},
+  struct sampled_error e = {.pss[PAGE_ANON] = {.noise = 30, .lag = 5},
+                            .pss[PAGE_FILE] = {.noise = 40, .lag = -9},
                             .pss_bound = 3};
 
   assert_near(sampled_pss_common(&e), 7, 0.001);
@@ -269,9 +273,9 @@ TEST(pages_that_samples_had_ruled_out_are_news) {
     uint32_t shared = i == 30 ? 4 : 0, n = 500;
     struct page_sums pages = {
         .found = {n, n - shared, n - shared / 2, n - shared * 3 / 4}};
-    struct sampled s = {.anon = 0};
+    struct sampled s = {.uss = 0};
 
-    sampled_add_anon(&s, &pages, 100.0 * GIB);
+    sampled_add(&s, PAGE_ANON, &pages, 100.0 * GIB);
     follow(&f, &s, 0);
   }
   assert_true(sampled_pss_error(&f.error) >=

@@ -203,7 +203,7 @@ FIXTURE_TEST(pages_of_shmem_that_statm_lacks_are_added_and_doubted) {
   job.sample.present[PAGE_ANON] = 1000;
   job.sample.present[PAGE_FILE] = 500 + 12000;
   take(f, &job);
-  noise = f->sampling.error.pss_files.noise;
+  noise = f->sampling.error.pss[PAGE_FILE].noise;
   f->member.track.now.resident_pages = 10000;
   f->member.track.baseline.at_ns = 0;
   f->cycle.precision.expected_pages = 4000;
@@ -211,7 +211,7 @@ FIXTURE_TEST(pages_of_shmem_that_statm_lacks_are_added_and_doubted) {
   take(f, &job);
   assert_pages(b->rollup.bytes[ROLLUP_PSS_SHMEM], (8500 + 3000) / 10);
   assert_true(noise < 10 * PAGE);
-  assert_in_range(f->sampling.error.pss_files.noise, 50 * PAGE, 60 * PAGE);
+  assert_in_range(f->sampling.error.pss[PAGE_FILE].noise, 50 * PAGE, 60 * PAGE);
 }
 
 /* What its group has charged was predicted. */
