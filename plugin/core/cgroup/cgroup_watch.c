@@ -248,11 +248,10 @@ static void read_host_kills(struct cgroup_watch *w) {
  * matters. */
 static bool has_moved(const struct watched_cgroup *c) {
   const struct cgroup_memory *m = &c->now.memory;
-  uint64_t moved =
-      max(minus(m->bytes, c->slow_bytes), minus(c->slow_bytes, m->bytes));
 
   return cgroup_memory_has(m, CGROUP_HAS_BYTES) &&
-         (m->bytes > m->limit || moved > m->limit / CGROUP_MOVED_PART);
+         (m->bytes > m->limit ||
+          distance(m->bytes, c->slow_bytes) > m->limit / CGROUP_MOVED_PART);
 }
 
 /* Each cycle reads the limits of some control groups only. */

@@ -35,9 +35,8 @@ struct drawing {
   struct page_lookup *lookup;
   struct page_layout *layout;
   struct page_sample *sample;
-  enum page_sort sort; /* what is drawn: with a census, shmem alone */
-  uint64_t pages;      /* of that sort */
-  uint32_t found;
+  enum page_sort sort;  /* what is drawn: with a census, shmem alone */
+  uint64_t pages;       /* of that sort */
   struct choice probed; /* of the found pages */
 };
 
@@ -80,7 +79,7 @@ static int look_up(struct drawing *s, uint64_t page,
   s->sample->looked_at++;
   if (!found.is_resident)
     return 0;
-  s->found++;
+  s->sample->pages++;
   tally(s, run, &found);
   choose(s->lookup, &s->probed, ASKED_MOST, page);
   return 0;
@@ -103,15 +102,15 @@ static int draw(struct drawing *s, enum page_sort sort, uint64_t pages,
 
 /* The number of further addresses to look up, by the pages found until now. */
 static uint64_t next_round(const struct drawing *s) {
-  uint32_t wanted = s->request->pages_wanted;
+  uint32_t wanted = s->request->pages_wanted, found = s->sample->pages;
   uint64_t looked_at = s->sample->looked_at;
   uint64_t room = (uint64_t)wanted * PAGE_LOOKUPS_MOST - looked_at;
   uint64_t n = wanted;
 
-  if (s->found >= wanted)
+  if (found >= wanted)
     return 0;
   if (looked_at > 0)
-    n = s->found > 0 ? (wanted - s->found) * looked_at / s->found + 1 : room;
+    n = found > 0 ? (wanted - found) * looked_at / found + 1 : room;
   return n < room ? n : room;
 }
 
@@ -230,6 +229,7 @@ static int look_up_picked(struct census *c, enum page_kind kind) {
     count->pages = count->exclusive +
                    (uint32_t)(shared * s->sample->kinds[kind].pages / n);
   s->sample->present[kind] += count->pages;
+  s->sample->pages += count->pages - s->sample->kinds[kind].pages;
   return rc;
 }
 
@@ -307,7 +307,7 @@ static void count_present_pages(struct drawing *s) {
 
   if (n < 1)
     return;
-  part = s->found / n;
+  part = s->sample->pages / n;
   sample->present[PAGE_ANON] = pages * sample->kinds[PAGE_ANON].pages / n;
   sample->present[PAGE_FILE] = pages * part - sample->present[PAGE_ANON];
   if (n < pages)

@@ -28,6 +28,7 @@ struct page_sample {
   bool has_census;
   struct page_count census[PAGE_KINDS];
   uint32_t looked_at; /* addresses looked up, present or not */
+  uint32_t pages;     /* that were found present, or counted */
   /* Resident pages that the layout shows, an estimate, and how far off their
    * sum may be by chance. */
   double present[PAGE_KINDS], chance;

@@ -77,10 +77,9 @@ static uint32_t pages_wanted(const struct process *p) {
 /* A little memory comes and goes with each thread. */
 static bool has_moved(const struct process *p) {
   const struct sampling *s = p->member->sampling;
-  uint64_t size = p->statm.size_pages, then = s->layout_size_pages;
   uint64_t resident = p->statm.resident_pages;
 
-  return max(minus(size, then), minus(then, size)) >
+  return distance(p->statm.size_pages, s->layout_size_pages) >
              resident / LAYOUT_SIZE_PART ||
          minus(resident, s->layout_resident_pages) >
              resident / LAYOUT_RESIDENT_PART;
@@ -126,8 +125,7 @@ struct measure {
   const struct page_sample *sample;
   double page_size;
   double bytes[PAGE_KINDS], bytes_error[PAGE_KINDS];
-  uint64_t sharers; /* of a page that is not exclusive, if they are unknown */
-  uint64_t alike;   /* relatives that are sampled too */
+  struct page_sums sums; /* without pages */
 };
 
 /*
@@ -169,8 +167,8 @@ static struct measure measure_begin(const struct sampler *sampler,
                     (double)(statm->resident_pages - statm->shared_pages) *
                     page_size,
                 [PAGE_FILE] = (double)statm->shared_pages * page_size},
-      .sharers = max(relatives, 2),
-      .alike = min(relatives, giants_of(p))};
+      .sums = {.sharers = sample->has_mapcounts ? 0 : (double)max(relatives, 2),
+               .alike = (double)min(relatives, giants_of(p))}};
 
   /* Without mapcounts zero pages seem to be resident. */
   if (sample->has_mapcounts && estimator_imprecision(sampler->cycle, t) > 0)
@@ -181,10 +179,10 @@ static struct measure measure_begin(const struct sampler *sampler,
 
 static struct page_sums sums_of(const struct measure *m,
                                 const struct page_tally *t) {
-  return (struct page_sums){
-      .found = *t,
-      .sharers = m->sample->has_mapcounts ? 0 : (double)m->sharers,
-      .alike = (double)m->alike};
+  struct page_sums sums = m->sums;
+
+  sums.found = *t;
+  return sums;
 }
 
 static void add_tally(struct page_tally *to, const struct page_tally *t) {
@@ -285,26 +283,15 @@ static void charge_rest(const struct sampler *sampler, const struct process *p,
 }
 
 static void learn_cost(struct sampler *sampler, const struct read_job *job) {
-  double page_ns;
+  double page_ns = ((double)job->work_ns - (double)job->sample.layout_ns) /
+                   job->request.pages_wanted;
 
-  if (job->request.pages_wanted == 0)
-    return;
-  page_ns = ((double)job->work_ns - (double)job->sample.layout_ns) /
-            job->request.pages_wanted;
   /* Limited, because the thread may have been interrupted. */
   if (sampler->page_ns > 0)
     page_ns =
         sampler->page_ns +
         (fmin(page_ns, 2 * sampler->page_ns) - sampler->page_ns) * PAGE_NS_RATE;
   sampler->page_ns = page_ns;
-}
-
-/* A census has counted the picked pages already. */
-static uint32_t pages_of(const struct page_sample *s) {
-  if (s->has_census)
-    return s->census[PAGE_ANON].pages + s->census[PAGE_FILE].pages +
-           s->shmem.pages;
-  return s->kinds[PAGE_ANON].pages + s->kinds[PAGE_FILE].pages + s->shmem.pages;
 }
 
 void sampling_take(struct sampler *sampler, struct process *p,
@@ -319,7 +306,7 @@ void sampling_take(struct sampler *sampler, struct process *p,
   keep_layout(sampler, p, sample);
   refine_price(sampler, p, sample->walk_page_ns);
   measure(sampler, p, sample, &sampled);
-  s->pages = pages_of(sample);
+  s->pages = sample->pages;
   estimator_sample(sampler->cycle, &p->member->track, &sampled,
                    amount_narrow(sample->statm.resident_pages),
                    amount_narrow(sample->statm.shared_pages));

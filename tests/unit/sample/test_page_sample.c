@@ -273,6 +273,8 @@ PAGED_TEST(zero_pages_are_left_out_as_picked_pages_show) {
 
     page_layout_drop(s.layout);
     assert_int_equal(s.census[PAGE_ANON].exclusive, 8);
+    assert_int_equal(s.pages, s.census[PAGE_ANON].pages +
+                                  s.census[PAGE_FILE].pages + s.shmem.pages);
     assert_tally(&s.kinds[PAGE_ANON], s.kinds[PAGE_ANON].pages, 0,
                  s.kinds[PAGE_ANON].pages / 2.0,
                  s.kinds[PAGE_ANON].pages / 4.0);

@@ -117,10 +117,12 @@ static void assert_pages(uint64_t bytes, uint64_t pages) {
 static struct read_job sample_job(void) {
   return (struct read_job){
       .kind = READ_SAMPLE,
+      .request.pages_wanted = 100,
       .sample = {
           .kinds = {[PAGE_ANON] = {16, 0, 8, 4}, [PAGE_FILE] = {16, 0, 4, 1}},
           .shmem = {100, 0, 10, 1},
           .has_census = true,
+          .pages = 1600,
           .census = {[PAGE_ANON] = {1000, 600}, [PAGE_FILE] = {500, 100}},
           .has_mapcounts = true,
           .statm = {.resident_pages = 10000, .shared_pages = 9000}}};
@@ -278,7 +280,6 @@ FIXTURE_TEST(what_is_in_swap_stays_known_where_status_cannot_be_read) {
 FIXTURE_TEST(a_sample_that_was_interrupted_is_not_the_price_of_the_next) {
   struct read_job job = sample_job();
 
-  job.request.pages_wanted = 100;
   job.work_ns = 100000;
   take(f, &job);
   assert_true(f->sampler.page_ns == 1000);
