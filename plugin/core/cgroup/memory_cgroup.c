@@ -48,12 +48,14 @@ static size_t length_above(const char *path, size_t len) {
 }
 
 /* Reads the file's only number, or the number of a key. */
-static bool read_number(struct procfs *procfs, int fd, const char *name,
-                        const char *key, struct span *text, uint64_t *ret) {
-  if (procfs_read_in(procfs, fd, name, text) != 0)
+static bool read_number(const struct place *place, int fd, const char *name,
+                        const char *key, uint64_t *ret) {
+  struct span text;
+
+  if (procfs_read_in(place->procfs, fd, name, &text) != 0)
     return false;
-  return key ? cgroup_parse_keyed(text->text, text->len, key, ret)
-             : cgroup_parse_limit(text->text, text->len, ret);
+  return key ? cgroup_parse_keyed(text.text, text.len, key, ret)
+             : cgroup_parse_limit(text.text, text.len, ret);
 }
 
 /* --- limits --- */
@@ -62,11 +64,9 @@ static bool read_number(struct procfs *procfs, int fd, const char *name,
  */
 static void read_limit(const struct place *place, int fd, const char *name,
                        uint64_t *least) {
-  struct span text;
   uint64_t bytes;
 
-  if (read_number(place->procfs, fd, name, NULL, &text, &bytes) &&
-      bytes < *least)
+  if (read_number(place, fd, name, NULL, &bytes) && bytes < *least)
     *least = bytes;
 }
 
@@ -94,13 +94,11 @@ static uint64_t least_limit(const struct place *place) {
 static void read_kills(const struct place *place, struct memory_cgroup *m) {
   const char *name = place->version->kills;
   size_t above = length_above(place->path, strlen(place->path));
-  struct span text;
   struct stat st;
   int fd;
 
   if (!m->is_gone && fstat(place->fd, &st) == 0 &&
-      read_number(place->procfs, place->fd, name, "oom_kill", &text,
-                  &m->kills)) {
+      read_number(place, place->fd, name, "oom_kill", &m->kills)) {
     m->has_kills = true;
     m->ino = st.st_ino;
     m->memory.known |= CGROUP_HAS_KILLS;
@@ -110,7 +108,7 @@ static void read_kills(const struct place *place, struct memory_cgroup *m) {
   if (place->version->is_v1 || open_above(place, above, &fd) != 0)
     return;
   m->has_parent_kills =
-      read_number(place->procfs, fd, name, "oom_kill", &text, &m->parent_kills);
+      read_number(place, fd, name, "oom_kill", &m->parent_kills);
   close(fd);
 }
 
@@ -142,8 +140,9 @@ static void read_stat(const struct place *place, struct memory_cgroup *m) {
   struct span stat;
   uint64_t limit;
 
-  if (!read_number(place->procfs, place->fd, "memory.stat",
-                   place->version->file, &stat, &m->memory.file))
+  if (procfs_read_in(place->procfs, place->fd, "memory.stat", &stat) != 0 ||
+      !cgroup_parse_keyed(stat.text, stat.len, place->version->file,
+                          &m->memory.file))
     return;
   m->memory.known |= CGROUP_HAS_FILE;
   if (!cgroup_parse_keyed(stat.text, stat.len, place->version->inactive_file,
@@ -156,8 +155,8 @@ static void read_stat(const struct place *place, struct memory_cgroup *m) {
                          &limit))
     set_limit(limit, m);
   if (place->version->is_v1
-          ? read_number(place->procfs, place->fd, "memory.kmem.usage_in_bytes",
-                        NULL, &stat, &m->memory.kernel)
+          ? read_number(place, place->fd, "memory.kmem.usage_in_bytes", NULL,
+                        &m->memory.kernel)
           : sum_kernel(stat, &m->memory.kernel))
     m->memory.known |= CGROUP_HAS_KERNEL;
 }
@@ -170,9 +169,7 @@ void memory_cgroup_usage_path(enum cgroup_hierarchy hierarchy, const char *path,
 
 static void read_usage(const struct place *place, bool is_new,
                        struct memory_cgroup *m) {
-  struct span text;
-
-  if (read_number(place->procfs, place->fd, place->version->usage, NULL, &text,
+  if (read_number(place, place->fd, place->version->usage, NULL,
                   &m->memory.bytes))
     m->memory.known |= CGROUP_HAS_BYTES;
   else if (is_new)

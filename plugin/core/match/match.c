@@ -278,11 +278,10 @@ static bool is_same_claims(const struct matcher *m, const struct process *p) {
   if (p->n_claims != m->n_claims)
     return false;
   for (size_t i = 0; i < m->n_claims; i++) {
-    const struct claim *old =
-        find_claim(p->claims, p->n_claims, m->made_claims[i].rule);
+    const struct claim *old = &p->claims[i], *made = &m->made_claims[i];
 
-    if (!old || old->group != m->made_claims[i].group ||
-        old->is_inherited != m->made_claims[i].is_inherited)
+    if (old->rule != made->rule || old->group != made->group ||
+        old->is_inherited != made->is_inherited)
       return false;
   }
   return true;

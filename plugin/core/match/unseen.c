@@ -9,18 +9,10 @@
 #include "config/rule.h"
 #include "proc/cheap_files.h"
 
-static bool is_empty(const struct group *g) {
-  return g && g->usage.processes == 0 && !g->usage.is_unseen;
-}
-
 static void mark(struct group *const *groups, size_t n) {
   for (size_t i = 0; i < n; i++)
-    if (is_empty(groups[i]))
+    if (groups[i] && groups[i]->usage.processes == 0)
       groups[i]->usage.is_unseen = true;
-}
-
-static void mark_groups_of_rules(const struct matcher *m) {
-  mark(m->fixed, m->settings->n_rules + 1);
 }
 
 /* Notes that the process may be a member of the group, by one rule or by
@@ -139,7 +131,7 @@ static void note_groups_of_unidentified(const struct matcher *m,
   if (rc == PROCFS_GONE)
     return;
   if (rc == PROCFS_DENIED) {
-    mark_groups_of_rules(m);
+    mark(m->fixed, m->settings->n_rules + 1);
     return;
   }
   if (rc == 0) /* before the next read into the same buffer */
@@ -162,7 +154,7 @@ void unseen_mark(const struct matcher *m, struct procfs *procfs,
   locale_t before;
 
   if (has_hidden)
-    mark_groups_of_rules(m);
+    mark(m->fixed, m->settings->n_rules + 1);
   mark_groups_of_pid_files(m);
   before = uselocale(m->locale);
   for (size_t i = 0; i < t->n; i++) {
