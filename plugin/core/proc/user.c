@@ -2,12 +2,18 @@
 
 #include <errno.h>
 #include <pwd.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "proc/array.h"
 #include "proc/duration.h"
 
 #define KEPT_NS (3600 * NS_PER_S)
+/* A user namespace gives 65,536 uids to any user: not each of them deserves an
+ * entry. */
+#define ENTRIES_MAX 4096
 
 /* getpwuid_r(3) has a dozen ways to say that there is no such user. These
  * errors say that the question failed, which must not leave the user without a
@@ -36,10 +42,33 @@ void user_cache_init(struct user_cache *c,
   pthread_mutex_init(&c->lock, NULL);
 }
 
+void user_cache_done(struct user_cache *c) {
+  free(c->entries);
+  c->entries = NULL;
+  c->n = c->cap = 0;
+}
+
+static struct user_entry *find(const struct user_cache *c, uint32_t uid) {
+  for (size_t i = 0; i < c->n; i++)
+    if (c->entries[i].uid == uid)
+      return &c->entries[i];
+  return NULL;
+}
+
+/* Without memory the name is not cached and is looked up again. */
 static void store_name(struct user_cache *c, uint32_t uid, const char *name,
                        uint64_t now_ns) {
-  struct user_entry *entry = &c->entries[uid % USER_ENTRIES];
+  struct user_entry *entry = find(c, uid), *entries;
 
+  if (!entry) {
+    if (c->n == ENTRIES_MAX)
+      c->n = 0;
+    entries = array_room(c->entries, c->n, &c->cap, sizeof(*entries));
+    if (!entries)
+      return;
+    c->entries = entries;
+    entry = &entries[c->n++];
+  }
   entry->uid = uid;
   entry->asked_ns = now_ns;
   strcpy(entry->name, name);
@@ -52,15 +81,14 @@ static void write_number(uint32_t uid, char ret[USER_NAME_SIZE]) {
 /* False if the caller has to look the name up. */
 static bool find_name(struct user_cache *c, uint32_t uid, uint64_t now_ns,
                       char ret[USER_NAME_SIZE]) {
-  const struct user_entry *entry = &c->entries[uid % USER_ENTRIES];
-  bool is_known = entry->uid == uid && entry->name[0];
+  const struct user_entry *known = find(c, uid);
 
-  if (!c->is_asking && (!is_known || now_ns - entry->asked_ns >= KEPT_NS)) {
+  if (!c->is_asking && (!known || now_ns - known->asked_ns >= KEPT_NS)) {
     c->is_asking = true;
     return false;
   }
-  if (is_known)
-    strcpy(ret, entry->name);
+  if (known)
+    strcpy(ret, known->name);
   else
     write_number(uid, ret);
   return true;

@@ -17,15 +17,10 @@
 
 #define USER_NAME_SIZE 64
 
-/* A user namespace gives 65,536 uids to any user: not each of them deserves an
- * entry. Users whose uids differ by a multiple of this are asked for in turn.
- */
-#define USER_ENTRIES 1024
-
 struct user_entry {
   uint32_t uid;
   uint64_t asked_ns;
-  char name[USER_NAME_SIZE]; /* empty: there is no entry */
+  char name[USER_NAME_SIZE];
 };
 
 struct user_cache {
@@ -34,12 +29,14 @@ struct user_cache {
   int (*look_up)(uint32_t uid, char *ret, size_t size);
   pthread_mutex_t lock; /* of all below; not held during a look-up */
   bool is_asking;
-  struct user_entry entries[USER_ENTRIES]; /* by uid */
+  struct user_entry *entries;
+  size_t n, cap;
 };
 
 /* If look_up is NULL, the system is asked. */
 void user_cache_init(struct user_cache *c,
                      int (*look_up)(uint32_t uid, char *ret, size_t size));
+void user_cache_done(struct user_cache *c);
 
 /*
  * Writes the name, or the uid in decimal if it has no name. While another

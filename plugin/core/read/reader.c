@@ -160,6 +160,7 @@ static void do_job(void *ctx, size_t i) {
 static void release_names(struct shared_names *names) {
   if (atomic_fetch_sub(&names->holders, 1) != 1)
     return;
+  user_cache_done(&names->users);
   container_cache_done(&names->containers);
   free(names);
 }

@@ -58,6 +58,7 @@ static void begin(struct fixture *f) {
 
 static void done(struct fixture *f) {
   attributes_done(&f->p.attributes);
+  user_cache_done(&f->users);
   container_cache_done(&f->containers);
   procfs_free(f->inspect.procfs);
   proctree_remove(&f->tree);
