@@ -30,7 +30,7 @@ def group(text, name="g"):
 # collectd has parsed it, and (as a regular expression) what was expected. All
 # other mistakes are in tests/unit/plugin and tests/unit/config.
 BAD = (
-    (plugin('Prozess "sshd"'), "Prozess", '"sshd"', r"Process\b"),
+    (plugin('Prozess "sshd"'), "Prozess", '"sshd"', r"an option of this block"),
     (plugin("Process 5"), "Process", "5", r"one string"),
     (plugin(f"MaxGroups {10**300}"), "MaxGroups", "1e+300", r"from 1"),
     (plugin("MaxAge 10m"), "MaxAge", '"10m"', r"seconds, without quotes and unit"),
