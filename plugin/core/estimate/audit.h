@@ -1,10 +1,6 @@
 /*
- * How far off estimates are, by cause. Each reading of a process that was
- * estimated is an audit of the model: it shows an error, beside what could have
- * caused it. Of each cause one number is kept: the mean square of late of the
- * error, by the square of the exposure to that cause. An error is divided
- * between the causes as they were expected to make it. Each set of processes
- * that share has one audit (track.h).
+ * How far off estimates are, by cause: contrib/HACKING has the model. Each set
+ * of processes that share has one audit (track.h).
  *
  * Errors are published several times as large as the root of their mean square:
  * whatever their sizes are, not more than one of k * k is above k times that

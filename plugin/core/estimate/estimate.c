@@ -43,14 +43,6 @@ static const struct baseline *baseline_of(const struct change *c) {
   return &c->track->baseline;
 }
 
-/* VmSwap, which shows how much went, is without shmem. (A meminfo that never
- * showed used swap is of a container.) */
-static void empty_swap(const struct change *c, struct rollup *u) {
-  if (c->track->was_swap_used && !c->cycle->is_swap_used &&
-      c->track->now.vm_swap_kb == 0)
-    u->bytes[ROLLUP_SWAP] = u->bytes[ROLLUP_SWAP_PSS] = 0;
-}
-
 /* Each pays so many times as much. A count of 0 is unknown. */
 static double relatives_factor(const struct change *c) {
   uint32_t before = baseline_of(c)->relatives;
@@ -258,7 +250,6 @@ void estimate_rollup(const struct change *c, struct rollup *ret) {
   const struct baseline *b = baseline_of(c);
 
   *ret = b->rollup;
-  empty_swap(c, ret);
   if (is_unchanged(c))
     return;
   if (has_set_changed(c))

@@ -283,7 +283,6 @@ static void restart(const struct cycle *cycle, struct track *t,
   baseline_take(&t->baseline, rollup, at, cycle->page_size);
   t->baseline.at_ns = at_ns;
   t->baseline.relatives = fork_family_size(t);
-  t->was_swap_used = cycle->is_swap_used;
   t->cow_broken = t->family ? t->family->cow_broken : 0;
   t->got_back = t->family ? t->family->got_back : 0;
   t->broken_bytes = t->told_bytes = t->told_returned = 0;

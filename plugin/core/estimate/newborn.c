@@ -147,7 +147,6 @@ static void give(const struct cycle *cycle, const struct track *parent,
   u.bytes[ROLLUP_RSS] = u.bytes[ROLLUP_REFERENCED] = anon + files;
   add_up(&u);
   child->now.vm_swap_kb = parent->now.vm_swap_kb;
-  child->was_swap_used = parent->was_swap_used;
   child->is_heir = true;
   estimator_derive(cycle, child, &u, parent->baseline.at_ns, off);
   /* The changes of this cycle, which are to be added still, are in its cost. */

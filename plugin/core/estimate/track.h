@@ -113,7 +113,6 @@ struct track {
   bool is_heir : 1;     /* its baseline was derived from its parent's */
   bool is_child : 1;    /* in the set of its family alone */
   bool is_family_decided : 1; /* for the program that it runs */
-  bool was_swap_used : 1;     /* on the host, at the baseline */
   bool is_sampled : 1;        /* the baseline is no rollup, see sampling */
   bool has_strangers : 1;     /* at the baseline */
 };
