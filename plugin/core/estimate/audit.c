@@ -39,7 +39,7 @@ static const struct {
 #define LEARNT 0.18
 
 static double seen(const struct rate *r, enum audit_level level) {
-  double mean = (r->off + r->cycle_off) / (r->exposed + r->cycle_exposed);
+  double mean = r->off / r->exposed;
 
   if (!RULE(highest))
     return mean;
@@ -50,7 +50,7 @@ static double seen(const struct rate *r, enum audit_level level) {
 
 static double rate_of(const struct rate *r, enum audit_level level,
                       double at_first, double least) {
-  if (r->exposed + r->cycle_exposed <= 0)
+  if (r->exposed <= 0)
     return at_first;
   return fmax(seen(r, level), least) * r->known + at_first * (1 - r->known);
 }
@@ -125,40 +125,25 @@ void audit_errors(const struct audit *a, const struct exposure *x,
 
 /* --- learning --- */
 
-/* Only what was seen is the highest, and not what was thought before. */
-static void fold(struct rate *r, double at_first) {
-  double before = r->exposed > 0 ? r->off / r->exposed : at_first, now;
-
-  if (r->cycle_exposed <= 0)
-    return;
-  r->off = r->off * KEPT + r->cycle_off;
-  r->exposed = r->exposed * KEPT + r->cycle_exposed;
-  now = r->off / r->exposed;
-  r->high = fmax(r->high * HIGH_KEPT, now > before ? now : fmin(now, r->high));
-  r->cycle_off = r->cycle_exposed = 0;
-}
-
-static void begin_cycle(struct audit *a, uint64_t cycle_ns) {
-  for (int k = 0; k < CAUSES; k++)
-    fold(&a->rates[k], causes[k].at_first);
-  fold(&a->uss, USS_MOST);
-  fold(&a->common, 1);
-  a->sum = a->sizes = 0;
-  a->cycle_ns = cycle_ns;
-}
-
-static void learn(struct rate *r, double off, double exposed) {
+static void learn(struct rate *r, uint64_t cycle_ns, double off,
+                  double exposed) {
   if (exposed <= 0)
     return;
-  if (r->cycle_exposed <= 0)
+  if (r->cycle_ns != cycle_ns) {
+    r->cycle_ns = cycle_ns;
+    r->off *= KEPT;
+    r->exposed *= KEPT;
+    r->high *= HIGH_KEPT;
     r->known += (1 - r->known) * LEARNT;
-  r->cycle_off += off;
-  r->cycle_exposed += exposed;
+  }
+  r->off += off;
+  r->exposed += exposed;
+  r->high = fmax(r->high, r->off / r->exposed);
 }
 
 /* Each new error, times those before it in this cycle. */
 static void learn_common(struct audit *a, double off) {
-  learn(&a->common, off * a->sum, fabs(off) * a->sizes);
+  learn(&a->common, a->cycle_ns, off * a->sum, fabs(off) * a->sizes);
   a->sum += off;
   a->sizes += fabs(off);
 }
@@ -172,12 +157,12 @@ static double part_of(double own, double others) {
 /* The mean square of what one of the causes of an error has made of it, as far
  * as the error tells: own is what was to be expected of that cause, others of
  * the rest. The smaller its part, the less the error tells, and weighs. */
-static void learn_part(struct rate *r, double off, double own, double others,
-                       double exposed) {
+static void learn_part(struct rate *r, uint64_t cycle_ns, double off,
+                       double own, double others, double exposed) {
   double part = part_of(own, others);
   double mean = part * part * off * off + own * (1 - part);
 
-  learn(r, part * mean, part * exposed);
+  learn(r, cycle_ns, part * mean, part * exposed);
 }
 
 void audit_learn(struct audit *a, uint64_t cycle_ns, const struct exposure *x,
@@ -185,22 +170,24 @@ void audit_learn(struct audit *a, uint64_t cycle_ns, const struct exposure *x,
   double off = excess(l->pss_off, sure(x));
   double noise = l->pss_noise * l->pss_noise, all, part;
 
-  if (a->cycle_ns != cycle_ns)
-    begin_cycle(a, cycle_ns);
+  if (a->cycle_ns != cycle_ns) {
+    a->cycle_ns = cycle_ns;
+    a->sum = a->sizes = 0;
+  }
   all = all_squares(a, x, AUDIT_EXPECTED);
   part = part_of(all, noise);
   if (all <= 0 || x->bytes[CAUSE_KSM] > 0)
     return;
   learn_common(a, part * off);
-  learn_part(&a->uss, excess(l->uss_off, 2 * sure(x)), all * uss_rate(a),
-             l->uss_noise * l->uss_noise,
+  learn_part(&a->uss, cycle_ns, excess(l->uss_off, 2 * sure(x)),
+             all * uss_rate(a), l->uss_noise * l->uss_noise,
              part * part * off * off + all * (1 - part));
   for (int k = 0; k < CAUSES; k++) {
     double own = square(a, x, AUDIT_EXPECTED, k);
     double most = x->bytes[k];
 
     if (own > 0)
-      learn_part(&a->rates[k], fmin(fabs(off), most), own, all - own + noise,
-                 most * most);
+      learn_part(&a->rates[k], cycle_ns, fmin(fabs(off), most), own,
+                 all - own + noise, most * most);
   }
 }

@@ -18,12 +18,12 @@ struct exposure {
   double bytes[CAUSES];
 };
 
-/* Sums of squares: of late, and in the last cycle with a reading. */
+/* Sums of squares of late. */
 struct rate {
   double off, exposed;
-  double cycle_off, cycle_exposed;
-  double high;  /* their quotient, or what it was lately */
-  double known; /* 0 to 1: less, and what was thought at first counts */
+  double high;       /* their quotient, or what it was lately */
+  double known;      /* 0 to 1: less, and what was thought at first counts */
+  uint64_t cycle_ns; /* of the last lesson */
 };
 
 /* Zero before the first reading. */
