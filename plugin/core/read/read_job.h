@@ -51,8 +51,8 @@ enum read_outcome {
 };
 
 struct mappings_reading {
-  struct mapping_table *table; /* owned by the caller; NULL if it failed */
-  struct rollup sum;           /* sum of the table, for READ_MAPPINGS */
+  struct mapping_table table; /* released by the caller; zero if it failed */
+  struct rollup sum;          /* sum of the table, for READ_MAPPINGS */
 };
 
 struct rollup_reading {

@@ -67,26 +67,16 @@ static int read_mappings(struct worker_context *w, const struct proc_ref *p,
   return has_amounts ? mapping_table_finish(w->table, ret) : w->table->error;
 }
 
-static void free_table(struct mapping_table **table) {
-  if (*table)
-    mapping_table_done(*table);
-  free(*table);
-  *table = NULL;
-}
-
 static void run_mappings(struct worker_context *w, const struct proc_ref *p,
                          struct read_job *job) {
   uint64_t before = w->rollups.clock_ns();
 
-  w->table = calloc(1, sizeof(*w->table));
-  job->result = w->table ? read_mappings(w, p, job->kind == READ_MAPPINGS,
-                                         &job->mappings.sum)
-                         : -ENOMEM;
+  w->table = &job->mappings.table;
+  job->result =
+      read_mappings(w, p, job->kind == READ_MAPPINGS, &job->mappings.sum);
   job->took_ns = w->rollups.clock_ns() - before;
   if (job->result != 0)
-    free_table(&w->table);
-  job->mappings.table = w->table;
-  w->table = NULL;
+    mapping_table_done(w->table);
 }
 
 static void run_sample(struct worker_context *w, const struct proc_ref *p,
@@ -173,7 +163,7 @@ static void drop_result(struct read_job *job) {
     inspection_done(&job->inspection);
   if (job->kind == READ_MAPPINGS || job->kind == READ_MAPS ||
       job->kind == READ_MAPPING_SAMPLE)
-    free_table(&job->mappings.table);
+    mapping_table_done(&job->mappings.table);
   if (job->kind == READ_SAMPLE)
     page_layout_drop(job->sample.layout);
 }

@@ -122,17 +122,12 @@ static int read_all(struct mapping_sample *s, struct page_reader *r,
 
 int mapping_sample_read(struct page_reader *r, const struct proc_ref *p,
                         const struct page_request *request,
-                        struct mapping_table **ret) {
-  struct mapping_sample s = {.page_size = r->page_size,
-                             .in.table = calloc(1, sizeof(*s.in.table))};
-  int rc = s.in.table ? read_all(&s, r, p, *request) : -ENOMEM;
+                        struct mapping_table *ret) {
+  struct mapping_sample s = {.page_size = r->page_size, .in.table = ret};
+  int rc = read_all(&s, r, p, *request);
 
-  if (rc == 0) {
-    *ret = s.in.table;
-  } else if (s.in.table) {
-    mapping_table_done(s.in.table);
-    free(s.in.table);
-  }
+  if (rc != 0)
+    mapping_table_done(ret);
   free(s.in.tallies);
   return rc;
 }

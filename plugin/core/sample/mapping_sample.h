@@ -16,9 +16,9 @@
 #define MAPPING_SAMPLE_PAGES 16000
 
 /*
- * The request's pages_wanted and seed count. Returns 0 and a table, which the
- * caller releases and frees; or an outcome or error, as page_sample_read()
- * does.
+ * The request's pages_wanted and seed count. Fills a table that is zero, and
+ * returns 0; or leaves it zero and returns an outcome or error, as
+ * page_sample_read() does.
  *
  * Its amounts, as far as they are known: Rss, Anonymous, the four Private_ and
  * Shared_ fields, and Pss, if it is known how many processes map each page that
@@ -26,6 +26,6 @@
  */
 int mapping_sample_read(struct page_reader *r, const struct proc_ref *p,
                         const struct page_request *request,
-                        struct mapping_table **ret);
+                        struct mapping_table *ret);
 
 #endif

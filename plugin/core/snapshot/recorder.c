@@ -289,18 +289,17 @@ static int add_process(struct capture *c, const struct scene *s,
                        struct reader *reader, struct process *p) {
   struct read_job job;
   int rc = read_mappings(s, reader, p, &job);
-  struct mapping_table *table = rc == 0 ? job.mappings.table : NULL;
+  bool has_table = rc == 0;
 
-  if (rc == 0)
-    rc = mapping_table_add(&c->all, table);
+  if (has_table)
+    rc = mapping_table_add(&c->all, &job.mappings.table);
   if (rc != PROCFS_GONE && rc != PROCFS_NO_MM) {
     snapshot_process(&c->json, s, p, s->settings->capture.command_lines,
                      rc == 0 ? &job : NULL);
     c->left_out--;
   }
-  if (table)
-    mapping_table_done(table);
-  free(table);
+  if (has_table)
+    mapping_table_done(&job.mappings.table);
   return rc;
 }
 

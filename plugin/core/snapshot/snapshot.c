@@ -381,7 +381,7 @@ static void add_close_up(struct json *j, const struct scene *s,
               close_up->kind == READ_MAPPINGS ? "smaps"
               : close_up->kind == READ_MAPS   ? "maps"
                                               : "samples");
-  add_mappings(j, s, close_up->mappings.table, false);
+  add_mappings(j, s, &close_up->mappings.table, false);
 }
 
 /* Uses the sums of smaps instead of the sums of the cycle. */

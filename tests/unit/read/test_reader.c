@@ -43,8 +43,7 @@ run_while(struct reading_world *f, struct read_job job, unsigned cow_kb,
 }
 
 static void free_mappings(struct read_job *job) {
-  mapping_table_done(job->mappings.table);
-  free(job->mappings.table);
+  mapping_table_done(&job->mappings.table);
 }
 
 /* The one as it is, with amounts, the other without. */
@@ -58,12 +57,12 @@ FIXTURE_TEST(mappings_are_of_smaps_or_of_maps) {
   reading_write(f, "10/maps", maps);
   job = reading_run(f, READ_MAPPINGS);
   assert_int_equal(job.result, 0);
-  assert_int_equal(job.mappings.table->n, 2);
+  assert_int_equal(job.mappings.table.n, 2);
   assert_int_equal(job.mappings.sum.bytes[ROLLUP_PSS], 12 * KIB);
   free_mappings(&job);
   job = reading_run(f, READ_MAPS);
   assert_int_equal(job.result, 0);
-  assert_int_equal(job.mappings.table->n, 3);
+  assert_int_equal(job.mappings.table.n, 3);
   assert_int_equal(job.mappings.sum.known, 0);
   free_mappings(&job);
   reading_write(f, "10/maps", "");
@@ -71,7 +70,7 @@ FIXTURE_TEST(mappings_are_of_smaps_or_of_maps) {
   reading_write(f, "10/maps", "?\n");
   job = reading_run(f, READ_MAPS);
   assert_int_equal(job.result, -EBADMSG);
-  assert_null(job.mappings.table);
+  assert_null(job.mappings.table.mappings);
 }
 
 FIXTURE_TEST(rollup_takes_by_the_clock) {
@@ -171,10 +170,9 @@ FIXTURE_TEST(sample_by_mapping_is_the_callers) {
   reader_run(&f->reader, &job, 1);
   assert_int_equal(job.result, 0);
   assert_true(job.took_ns >= TOOK_NS && job.work_ns >= TOOK_NS);
-  assert_int_equal(job.mappings.table->n, 2);
-  assert_int_equal(job.mappings.table->mappings[1].pages_sampled, 3);
-  mapping_table_done(job.mappings.table);
-  free(job.mappings.table);
+  assert_int_equal(job.mappings.table.n, 2);
+  assert_int_equal(job.mappings.table.mappings[1].pages_sampled, 3);
+  free_mappings(&job);
 }
 
 /* The caller's layout stays the caller's, and the result's is another

@@ -10,25 +10,18 @@
 
 struct fixture {
   struct paged in;
-  struct mapping_table *table;
+  struct mapping_table table;
 };
 
-static void drop_table(struct fixture *f) {
-  if (f->table)
-    mapping_table_done(f->table);
-  free(f->table);
-  f->table = NULL;
-}
-
 static void begin(struct fixture *f) {
-  f->table = NULL;
+  f->table = (struct mapping_table){0};
   paged_make(&f->in, 1024);
   fake_pages_put(&f->in.tree, 10, FIRST, 1, 0, 0);
   fake_pages_count(&f->in.tree, FRAME, 65536, 1);
 }
 
 static void done(struct fixture *f) {
-  drop_table(f);
+  mapping_table_done(&f->table);
   paged_remove(&f->in);
 }
 
@@ -57,7 +50,7 @@ static void map(const struct fixture *f, const struct part *parts, size_t n) {
 static int read_sample(struct fixture *f, uint32_t wanted, uint64_t seed) {
   const struct page_request request = {.pages_wanted = wanted, .seed = seed};
 
-  drop_table(f);
+  mapping_table_done(&f->table);
   return mapping_sample_read(&f->in.reader, &f->in.ref, &request, &f->table);
 }
 
@@ -74,7 +67,7 @@ static void take_sample(struct fixture *f, uint32_t wanted) {
 
 static const struct mapping *mapping_of(const struct fixture *f,
                                         const char *name) {
-  const struct mapping_table *t = f->table;
+  const struct mapping_table *t = &f->table;
 
   for (size_t i = 1; i < t->n; i++)
     if (t->mappings[i].name_len == strlen(name) &&
@@ -260,8 +253,8 @@ FIXTURE_TEST(failures_leave_nothing) {
   paged_put(&f->in, 0, 4, FAKE_ANON | FAKE_EXCLUSIVE, true);
   proctree_write(&f->in.tree, "10/statm", TEXT("0 0 0 0 0 0 0\n"));
   assert_int_equal(read_sample(f, 10, 1), PROCFS_GONE);
-  assert_null(f->table);
+  assert_null(f->table.mappings);
   proctree_unlink(&f->in.tree, "10/maps");
   assert_int_equal(read_sample(f, 10, 1), PROCFS_GONE);
-  assert_null(f->table);
+  assert_null(f->table.mappings);
 }
