@@ -60,16 +60,13 @@ static bool parse_id(const char *name, uint32_t *ret) {
  * tree's pids. A /proc of another pid namespace shows us under another number.
  * (A "self" that is not a link, or not readable for us, is not the kernel's.)
  */
-static int detect_own_pids(int root_fd, bool *ret) {
+static bool detect_own_pids(int root_fd) {
   char target[16];
   uint32_t pid;
   ssize_t n = readlinkat(root_fd, "self", target, sizeof(target) - 1);
 
-  if (n < 0 && errno != EINVAL && procfs_outcome_of(errno) < 0)
-    return -errno;
   target[n > 0 ? n : 0] = '\0';
-  *ret = parse_id(target, &pid) && pid == (uint32_t)getpid();
-  return 0;
+  return parse_id(target, &pid) && pid == (uint32_t)getpid();
 }
 
 static bool is_kernels(int root_fd) {
@@ -135,9 +132,8 @@ int procfs_new(const char *root, struct procfs **ret) {
   if (rc != 0)
     return rc;
   p->max_kept = max_kept_files(p->root_fd);
-  rc = detect_own_pids(p->root_fd, &p->has_own_pids);
-  if (rc == 0)
-    rc = procfs_list(p, &entries, &n);
+  p->has_own_pids = detect_own_pids(p->root_fd);
+  rc = procfs_list(p, &entries, &n);
   if (rc != 0) {
     procfs_free(p);
     return rc;

@@ -31,16 +31,6 @@ static void mark_unseen(struct process *p, uint32_t ino) {
   p->ino = ino;
 }
 
-static struct process *new_process(const struct procfs_entry *entry) {
-  struct process *p = calloc(1, sizeof(*p));
-
-  if (!p)
-    return NULL;
-  p->pid = entry->pid;
-  p->ino = (uint32_t)entry->ino;
-  return p;
-}
-
 /* Goes through the table and the listing in step. */
 int process_table_update(struct process_table *t,
                          const struct procfs_entry *entries, size_t n) {
@@ -60,7 +50,10 @@ int process_table_update(struct process_table *t,
       p = before[old++];
       mark_unseen(p, (uint32_t)entries[i].ino);
     } else {
-      p = new_process(&entries[i]);
+      p = calloc(1, sizeof(*p));
+      if (p)
+        *p = (struct process){.pid = entries[i].pid,
+                              .ino = (uint32_t)entries[i].ino};
     }
     if (p)
       next[filled++] = p;

@@ -1,7 +1,6 @@
 #include "read/identify.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "proc/cheap_files.h"
 #include "read/reader.h"
@@ -41,10 +40,7 @@ static bool has_other_name(struct identify_ctx *in, const struct process *p) {
   struct span text;
   int rc = comm_read_of(in->reader->setup.procfs, p->pid, &text);
 
-  if (rc != 0)
-    return rc < 0;
-  return !known || strlen(known) != text.len ||
-         memcmp(known, text.text, text.len) != 0;
+  return rc != 0 ? rc < 0 : !known || !span_is(text, known);
 }
 
 /* The end of a process is not a failure. */

@@ -51,15 +51,6 @@ int inspect_find_memory(struct procfs *procfs, const struct proc_ref *p,
  * that could hang on a dead NFS server; and any user who can give a file such a
  * name can give it the other one as well.
  */
-static size_t length_without_deleted(struct span path) {
-  size_t suffix = strlen(DELETED);
-
-  if (path.len > suffix &&
-      memcmp(path.text + path.len - suffix, DELETED, suffix) == 0)
-    return path.len - suffix;
-  return path.len;
-}
-
 static int read_executable(struct inspect_ctx *in, uint32_t pid,
                            struct inspection *seen, struct span *ret) {
   struct span path;
@@ -68,7 +59,10 @@ static int read_executable(struct inspect_ctx *in, uint32_t pid,
   seen->is_executable_denied = rc == PROCFS_DENIED;
   if (rc != 0)
     return rc < 0 ? rc : 0;
-  path.len = length_without_deleted(path);
+  if (path.len > strlen(DELETED) &&
+      memcmp(path.text + path.len - strlen(DELETED), DELETED,
+             strlen(DELETED)) == 0)
+    path.len -= strlen(DELETED);
   if (path.len >= sizeof(in->executable))
     return 0;
   memcpy(in->executable, path.text, path.len);
