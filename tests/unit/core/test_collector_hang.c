@@ -170,6 +170,27 @@ HANG_TEST(exec_of_a_hung_process_has_it_unidentified) {
   assert_true(is_whole(w, 1));
 }
 
+HANG_TEST(another_process_with_the_pid_of_a_hung_one_is_read_at_once) {
+  struct fake f = process(10, "a");
+
+  world_put(w, process(1, "init"));
+  world_put(w, f);
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_run(w, 1);
+  proctree_hang(&w->tree, "10/smaps_rollup");
+  world_run_hung(w, 1, 1);
+  proctree_rename(&w->tree, "10/smaps_rollup", "fifo");
+  proctree_end(&w->tree, 10);
+  f.comm = "b";
+  f.starttime++;
+  world_put(w, f);
+  world_run(w, 0);
+  world_assert(w, "b", "ps_count=1 pss=120k coverage=100");
+  assert_int_equal(world_counts(w)->hung, 0);
+  proctree_wake(&w->tree, "fifo");
+  world_run_until_none_hangs(w);
+}
+
 /* Six hang, and four may; the others of these are not tried, nor is one that
  * is well. */
 HANG_TEST(when_all_readers_hang_statm_alone_is_read) {
