@@ -3,8 +3,6 @@
 #include <linux/capability.h>
 #include <sys/prctl.h>
 
-#include <smaps/worker_pool.h>
-
 #define REPEAT TIME_T_TO_CDTIME_T(3600)
 
 enum often { ONCE, HOURLY, ALWAYS };
@@ -208,17 +206,17 @@ static void log_pid_file(const struct cycle_results *r) {
 
 static void log_readers_hung(struct log_state *s,
                              const struct cycle_results *r) {
-  bool is_hung = r->diags[DIAG_READERS_HUNG].count > 0;
+  uint64_t hung = r->diags[DIAG_READERS_HUNG].count;
 
-  if (is_hung && !s->is_hung)
-    WARNING("smaps plugin: %d reads hang (the maximum); only statm is "
+  if (hung && !s->is_hung)
+    WARNING("smaps plugin: %" PRIu64 " reads hang (the maximum); only statm is "
             "read until one returns; new processes stay unidentified "
             "(count-unidentified), and groups without members are unknown",
-            WORKER_POOL_MAX);
-  if (!is_hung && s->is_hung)
+            hung);
+  if (!hung && s->is_hung)
     NOTICE("smaps plugin: a hung read has returned, and processes are read "
            "again");
-  s->is_hung = is_hung;
+  s->is_hung = hung > 0;
 }
 
 void log_after_cycle(struct log_state *s, const struct cycle_results *r,

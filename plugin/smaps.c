@@ -17,7 +17,8 @@
 #include "notification.h"
 
 #include <smaps/collector.h>
-#include <smaps/kernel.h>
+
+#include <sys/utsname.h>
 
 #define VALUES_MAX 2
 
@@ -220,12 +221,12 @@ static int set_host(struct settings *s) {
 }
 
 static void log_version(void) {
-  unsigned major = 0, minor = 0;
+  struct utsname kernel;
 
-  kernel_release(&major, &minor);
+  uname(&kernel);
   INFO("smaps plugin: version " SMAPS_VERSION ", collectd " PACKAGE_VERSION
-       ", Linux %u.%u, ProcRoot \"%s\", %zu rules",
-       major, minor, plugin.settings.proc_root, plugin.settings.n_rules);
+       ", Linux %s, ProcRoot \"%s\", %zu rules",
+       kernel.release, plugin.settings.proc_root, plugin.settings.n_rules);
 }
 
 static int start(void) {

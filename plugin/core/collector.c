@@ -230,7 +230,7 @@ static void count_all(struct collector *c, uint64_t start_ns) {
   while (collector_next_group(c, &cursor))
     counts.groups++;
   if (reader_count_hung(&c->reader) == WORKER_POOL_MAX)
-    c->results.diags[DIAG_READERS_HUNG].count = 1;
+    c->results.diags[DIAG_READERS_HUNG].count = WORKER_POOL_MAX;
   counts.cycle_ns = c->clock_ns() - start_ns;
   c->results.counts = counts;
 }

@@ -10,8 +10,8 @@
 #ifndef SMAPS_TESTS_MEMORY_WORLD_H
 #define SMAPS_TESTS_MEMORY_WORLD_H
 
+#include "proc/kernel.h"
 #include "proc/rollup.h"
-#include <smaps/kernel.h>
 #include <stdbool.h>
 #include <stdint.h>
 

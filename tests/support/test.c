@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <smaps/worker_pool.h>
+#include "read/worker_pool.h"
 
 #define TESTS_MAX 128
 

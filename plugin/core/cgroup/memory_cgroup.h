@@ -21,7 +21,7 @@
 #ifndef SMAPS_MEMORY_CGROUP_H
 #define SMAPS_MEMORY_CGROUP_H
 
-#include <smaps/procfs.h>
+#include "proc/procfs.h"
 
 /* Explains why nothing is known of a control group. */
 enum cgroup_absence {

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <smaps/procfs.h>
-
+#include "proc/procfs.h"
 #include "report/growth.h"
 
 #define EVERY_ATTRIBUTE ((1U << ATTRIBUTES) - 1)

@@ -4,8 +4,8 @@
 
 #include "estimate/member.h"
 #include "proc/arith.h"
+#include "proc/kernel.h"
 #include "read/quarantine.h"
-#include <smaps/kernel.h>
 
 /* The part of a group's PSS that may be wrong before anything is read for it.
  */

@@ -6,13 +6,13 @@
 #define SMAPS_MEASURE_H
 
 #include "measure/aggregate.h"
+#include "proc/kernel.h"
 #include "proc/meminfo.h"
 #include "read/reader.h"
 #include "sample/sampling.h"
 #include "schedule/price.h"
 #include "schedule/schedule.h"
 #include <smaps/counts.h>
-#include <smaps/kernel.h>
 
 /* It must not be moved. */
 struct measurer {

@@ -7,9 +7,9 @@
 #ifndef SMAPS_CHEAP_FILES_H
 #define SMAPS_CHEAP_FILES_H
 
+#include "proc/procfs.h"
 #include "proc/statm.h"
 #include "proc/status.h"
-#include <smaps/procfs.h>
 
 /* Through a file that stays open, or NULL; see procfs_read_kept(). */
 int statm_read_of(struct procfs *p, uint32_t pid, struct procfs_file *file,

@@ -1,4 +1,4 @@
-#include <smaps/kernel.h>
+#include "proc/kernel.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

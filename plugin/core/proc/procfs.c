@@ -1,4 +1,4 @@
-#include <smaps/procfs.h>
+#include "proc/procfs.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,11 +2,11 @@
 #ifndef SMAPS_PROCESS_H
 #define SMAPS_PROCESS_H
 
+#include "proc/procfs.h"
 #include "proc/stat.h"
 #include "proc/statm.h"
 #include "process/attributes.h"
 #include "process/back_off.h"
-#include <smaps/procfs.h>
 
 struct cgroup_node; /* see cgroup_tree.h */
 struct group;       /* see group.h */

@@ -12,7 +12,7 @@
 #define SMAPS_READER_H
 
 #include "read/quarantine.h"
-#include <smaps/worker_pool.h>
+#include "read/worker_pool.h"
 
 /* The size of a batch. */
 #define JOBS_AT_ONCE 64

@@ -1,4 +1,4 @@
-#include <smaps/worker_pool.h>
+#include "read/worker_pool.h"
 
 #include <assert.h>
 #include <errno.h>

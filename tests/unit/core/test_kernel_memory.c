@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "collected.h"
-#include <smaps/kernel.h>
+#include "proc/kernel.h"
 
 static struct fake process_of(uint32_t pid, const char *comm,
                               unsigned tables_kb) {

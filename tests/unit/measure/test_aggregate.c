@@ -5,7 +5,7 @@
 #include "estimate/estimator.h"
 #include "estimate/member.h"
 #include "measure/aggregate.h"
-#include <smaps/kernel.h>
+#include "proc/kernel.h"
 
 #define SECOND UINT64_C(1000000000)
 #define FIELDS                                                                 \

@@ -117,7 +117,7 @@ TEST(hang_of_all_readers_is_logged_until_a_reader_is_free) {
   stub_clear();
   results.diags[DIAG_HUNG] =
       (struct diag){.count = 4, .pid = 7, .file = "maps"};
-  results.diags[DIAG_READERS_HUNG].count = 1;
+  results.diags[DIAG_READERS_HUNG].count = 4;
   log_results(&s, &results);
   assert_int_equal(stub.n_logs, 2);
   assert_non_null(strstr(stub.logs[0], "7 \"\" (one of 4) did not end"));

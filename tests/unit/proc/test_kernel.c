@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include <smaps/kernel.h>
+#include "proc/kernel.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <smaps/procfs.h>
+#include "proc/procfs.h"
 
 #include "proc/cheap_files.h"
 #include "proctree.h"

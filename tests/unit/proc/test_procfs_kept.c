@@ -9,7 +9,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include <smaps/procfs.h>
+#include "proc/procfs.h"
 
 #include "proctree.h"
 

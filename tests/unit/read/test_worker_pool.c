@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <smaps/worker_pool.h>
+#include "read/worker_pool.h"
 
 #include "few_threads.h"
 #include "patience.h"

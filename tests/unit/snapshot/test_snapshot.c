@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "parsed.h"
+#include "proc/kernel.h"
 #include "world.h"
-#include <smaps/kernel.h>
 
 /* The last one that was read; freed with the next. */
 static parsed document;
