@@ -430,13 +430,6 @@ bool config_has_option(const char *key) {
   return find_option(top_options, key);
 }
 
-static bool is_selector(const char *key) {
-  for (size_t i = 0; selector_options[i]; i++)
-    if (strcasecmp(selector_options[i], key) == 0)
-      return true;
-  return false;
-}
-
 static int refuse_option(struct scope *scope, const char *key) {
   if (strcasecmp(key, "Interval") == 0)
     return config_error_set(&scope->reason,
@@ -455,7 +448,7 @@ static int apply(struct scope *scope, const struct option *options,
   if (option)
     return option->apply ? option->apply(scope, item)
                          : set_field(scope, option, item);
-  return scope->rule && is_selector(item->key)
+  return scope->rule && selector_find(item->key) >= 0
              ? add_selector(scope, item)
              : refuse_option(scope, item->key);
 }

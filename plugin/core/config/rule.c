@@ -4,17 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct attributes no_attributes;
-
 int rule_set_name(struct rule *r, const char *name,
                   struct config_error *reason) {
-  struct group_name fixed;
+  static const struct attributes no_attributes;
+  struct template_needs needs;
   int rc = template_check(name, reason);
 
   if (rc < 0)
     return rc;
-  if (template_is_fixed(name) &&
-      !template_expand(name, &no_attributes, NULL, &fixed))
+  needs = template_needs(name);
+  if (!template_expand(name, &no_attributes, NULL, &r->fixed_name) &&
+      needs.attributes == 0 && needs.captures == 0)
     return config_error_set(
         reason, "expected a name other than \"/\" and \"" GROUP_NAME_OF_HOST
                 "\" (reserved)");
@@ -175,13 +175,4 @@ unsigned rule_attributes(const struct rule *r) {
   for (size_t i = 0; i < r->n_selectors; i++)
     attributes |= selector_attributes(r, &r->selectors[i]);
   return attributes;
-}
-
-bool rule_has_same_name(const struct rule *a, const struct rule *b) {
-  struct group_name x, y;
-
-  return template_is_fixed(a->name) && template_is_fixed(b->name) &&
-         template_expand(a->name, &no_attributes, NULL, &x) &&
-         template_expand(b->name, &no_attributes, NULL, &y) &&
-         strcmp(x.text, y.text) == 0;
 }

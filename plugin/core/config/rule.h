@@ -14,6 +14,7 @@
 struct rule {
   char *text; /* the configuration of the rule on one line; may be NULL */
   char *name; /* a template; NULL of Ignore */
+  struct group_name fixed_name; /* of a name without placeholders, or empty */
   bool is_ignore;
   bool takes_children; /* Children */
   bool is_view;        /* Continue: later rules may take the process too */
@@ -61,8 +62,5 @@ bool rule_is_blind(const struct rule *r);
 /* Bit per attribute that the selectors or the name use. PidFile with Children
  * counts as the control group: it selects a service, with all its processes. */
 unsigned rule_attributes(const struct rule *r);
-
-/* True if both names have no placeholder and expand to the same text. */
-bool rule_has_same_name(const struct rule *a, const struct rule *b);
 
 #endif

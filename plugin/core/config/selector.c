@@ -21,20 +21,11 @@ _Static_assert(sizeof(selector_options) ==
                    (2 * ATTRIBUTES + 2) * sizeof(*selector_options),
                "each attribute has its options");
 
-/* Finds what the option of that name tests. */
-static bool find_option(const char *option, struct selector *ret) {
-  *ret = (struct selector){.test = SELECT_EXACT, .attribute = ATTRIBUTE_COMM};
-  if (strcasecmp(option, "Process") == 0)
-    return true;
-  for (unsigned i = 0; selector_options[i]; i++)
-    if (strcasecmp(option, selector_options[i]) == 0) {
-      ret->attribute = i / 2;
-      ret->test = ret->attribute == ATTRIBUTES ? SELECT_PID_FILE
-                  : i % 2                      ? SELECT_REGEX
-                                               : SELECT_GLOB;
-      return true;
-    }
-  return false;
+int selector_find(const char *option) {
+  for (int i = 0; selector_options[i]; i++)
+    if (strcasecmp(option, selector_options[i]) == 0)
+      return i;
+  return -1;
 }
 
 /*
@@ -141,19 +132,21 @@ static int set_pattern(struct selector *s, const char *pattern,
 
 int selector_init(struct selector *s, const char *option, const char *pattern,
                   struct config_error *reason) {
-  struct selector made;
-  int rc;
+  int found = selector_find(option), rc;
 
-  if (!find_option(option, &made))
-    return -ENOENT;
-  made.pattern = strdup(pattern);
-  if (!made.pattern)
+  *s = (struct selector){.test = SELECT_EXACT, .attribute = ATTRIBUTE_COMM};
+  if (found >= 0) {
+    s->attribute = (unsigned)found / 2;
+    s->test = s->attribute == ATTRIBUTES ? SELECT_PID_FILE
+              : found % 2                ? SELECT_REGEX
+                                         : SELECT_GLOB;
+  }
+  s->pattern = strdup(pattern);
+  if (!s->pattern)
     return -ENOMEM;
-  rc = set_pattern(&made, pattern, reason);
+  rc = set_pattern(s, pattern, reason);
   if (rc < 0)
-    free(made.pattern);
-  else
-    *s = made;
+    free(s->pattern);
   return rc;
 }
 

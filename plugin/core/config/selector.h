@@ -52,11 +52,13 @@ struct selector {
 /* The names of all selectors in collectd.conf; NULL ends the list. */
 extern const char *const selector_options[];
 
+/* The place of this name in selector_options, ignoring the case; else -1. */
+int selector_find(const char *option);
+
 /*
- * Makes the selector that `option` names; the case is ignored. "Process" stands
- * for an exact match of comm, as in the processes plugin. -ENOENT if it names
- * none; -EINVAL with the expected text in *reason; -ENOMEM. End with
- * selector_done().
+ * Makes the selector that `option` names. "Process", which is no selector,
+ * stands for an exact match of comm, as in the processes plugin. -EINVAL with
+ * the expected text in *reason, or -ENOMEM. End with selector_done().
  */
 int selector_init(struct selector *s, const char *option, const char *pattern,
                   struct config_error *reason);

@@ -61,18 +61,22 @@ int settings_add_rule(struct settings *s, const char *name, struct rule **ret,
   return name ? rule_set_name(*ret, name, reason) : 0;
 }
 
+static bool have_same_name(const struct rule *a, const struct rule *b) {
+  return a != b && a->fixed_name.len > 0 &&
+         strcmp(a->fixed_name.text, b->fixed_name.text) == 0;
+}
+
 int settings_check_rule(const struct settings *s, const struct rule *r,
                         struct config_error *reason) {
-  bool is_other = r == &s->other;
-  bool is_taken = !is_other && rule_has_same_name(&s->other, r);
+  bool is_other = r == &s->other, is_taken = have_same_name(&s->other, r);
 
   for (size_t i = 0; i < s->n_rules; i++)
-    is_taken |= r != &s->rules[i] && rule_has_same_name(&s->rules[i], r);
+    is_taken |= have_same_name(&s->rules[i], r);
   if (is_taken)
     return config_error_set(reason,
                             "a group with this name already exists; expected "
                             "another name, or one block with both selectors");
-  if (is_other && !template_is_fixed(r->name))
+  if (is_other && r->fixed_name.len == 0)
     return config_error_set(reason, "expected a name without placeholders");
   return is_other ? 0 : rule_check(r, reason);
 }

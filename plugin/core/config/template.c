@@ -101,12 +101,6 @@ struct template_needs template_needs(const char *text) {
   return needs;
 }
 
-bool template_is_fixed(const char *text) {
-  struct template_needs needs = template_needs(text);
-
-  return needs.attributes == 0 && needs.captures == 0;
-}
-
 /* --- names ---------------------------------------------------------------- */
 
 /* FNV-1a, 64 bits. It needs no secret: names that collide on purpose only share

@@ -43,9 +43,6 @@ struct template_needs {
 
 struct template_needs template_needs(const char *text);
 
-/* True if the template has no placeholder. */
-bool template_is_fixed(const char *text);
-
 /*
  * Expands the name. False if a placeholder has no value for this process, or if
  * the name is empty or that of the host: the process is then not in that group.

@@ -25,16 +25,13 @@ static int get_or_add_group(struct matcher *m, const struct group_name *name,
 }
 
 static int add_fixed_groups(struct matcher *m) {
-  static const struct attributes nobody;
   int rc = 0;
 
   for (size_t i = 0; rc == 0 && i <= m->settings->n_rules; i++) {
-    const struct rule *rule = matcher_rule(m, i);
-    struct group_name name;
+    const struct group_name *name = &matcher_rule(m, i)->fixed_name;
 
-    if (template_is_fixed(rule->name) &&
-        template_expand(rule->name, &nobody, NULL, &name))
-      rc = get_or_add_group(m, &name, true, i, &m->fixed[i]);
+    if (name->len > 0)
+      rc = get_or_add_group(m, name, true, i, &m->fixed[i]);
   }
   return rc;
 }
