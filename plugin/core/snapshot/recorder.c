@@ -195,16 +195,12 @@ static void begin_ended(struct capture *c, const struct scene *s,
 
 /* Begins a capture with the sums of this scene, which last_known_note() has
  * noted, or, for a group whose processes have ended, with its last known state.
- * -ENOENT if there is no such group, or -ENOMEM. */
+ * 0 or -ENOMEM. */
 static int begin_capture(struct capture *c, const struct scene *s,
-                         const struct alarm *alarm) {
-  const struct group *g = find_group(s, alarm->group);
-  const struct last_state *ended =
-      g ? last_known_ended(g, s, is_of_kill(alarm)) : NULL;
+                         const struct group *g, const struct alarm *alarm) {
+  const struct last_state *ended = last_known_ended(g, s, is_of_kill(alarm));
   struct document *d = &c->document;
 
-  if (!g)
-    return -ENOENT;
   *c = (struct capture){
       .document = {.kind = DOCUMENT_CAPTURE, .time_ns = s->time_ns},
       .json.max = JSON_MAX};
@@ -224,32 +220,31 @@ static int begin_capture(struct capture *c, const struct scene *s,
   return 0;
 }
 
-/* A value cools down even if its capture fails later: trying again does not
- * help against a full disk. */
-static void cool_down(struct recorder *r, const struct alarm *alarm,
-                      uint64_t now_ns) {
-  r->cooldowns[r->n_cooldowns++ % COOLDOWNS_MAX] = (struct cooldown){
-      .alarm = *alarm, .until_ns = now_ns + r->settings->capture.cooldown_ns};
-}
-
 /* Begins the capture of the next alarm. Who raises an alarm waits meanwhile,
  * because it may be one that cools down then. */
 static int begin_next(struct recorder *r, const struct scene *s,
                       uint64_t now_ns) {
-  int rc = -ENOENT;
+  int rc = 0;
 
   pthread_mutex_lock(&r->mutex);
   r->cycle_ns = now_ns;
-  while (rc == -ENOENT && !r->capture.is_running && r->n_alarms > 0) {
+  while (rc == 0 && !r->capture.is_running && r->n_alarms > 0) {
     const struct alarm alarm = r->alarms[0];
+    const struct group *g = find_group(s, alarm.group);
 
     array_remove(r->alarms, &r->n_alarms, sizeof(alarm), 0);
-    rc = begin_capture(&r->capture, s, &alarm);
+    if (!g)
+      continue;
+    rc = begin_capture(&r->capture, s, g, &alarm);
+    /* It cools down even if its capture fails later: trying again does not help
+     * against a full disk. */
     if (rc == 0)
-      cool_down(r, &alarm, now_ns);
+      r->cooldowns[r->n_cooldowns++ % COOLDOWNS_MAX] = (struct cooldown){
+          .alarm = alarm,
+          .until_ns = now_ns + r->settings->capture.cooldown_ns};
   }
   pthread_mutex_unlock(&r->mutex);
-  return rc == -ENOENT ? 0 : rc;
+  return rc;
 }
 
 /* --- reading --- */
@@ -392,17 +387,13 @@ static int run_captures(struct recorder *r, const struct scene *s,
   return r->capture.is_running ? continue_capture(r, s) : NOTHING_DUE;
 }
 
-/* A cycle may run a little early: half an interval is allowed. */
-static bool is_state_due(const struct recorder *r, uint64_t now_ns) {
-  return (r->settings->state_file || r->settings->state_history) &&
-         now_ns + r->settings->interval_ns / 2 >= r->next_state_ns;
-}
-
 static int run_state(struct recorder *r, const struct scene *s,
                      uint64_t now_ns) {
   struct document d = {.kind = DOCUMENT_STATE, .time_ns = s->time_ns};
 
-  if (!is_state_due(r, now_ns))
+  /* A cycle may run a little early: half an interval is allowed. */
+  if ((!r->settings->state_file && !r->settings->state_history) ||
+      now_ns + r->settings->interval_ns / 2 < r->next_state_ns)
     return NOTHING_DUE;
   r->next_state_ns = now_ns + r->settings->state_interval_ns;
   return submit_document(r, &d, snapshot_make(s, &d.text, &d.len));
