@@ -70,11 +70,6 @@ static void note_lost(struct last_known *l, const struct scene *s) {
   l->has_restarted |= is_restart;
 }
 
-static bool is_before_due(const struct last_known *l, const struct scene *s) {
-  return l->before && s->cycle->now_ns - l->before->cycle_ns >
-                          LAST_KNOWN_INTERVALS * s->settings->interval_ns;
-}
-
 struct summary last_known_sum_up(const struct group *g, const struct scene *s) {
   const struct usage *u = &g->usage;
   const struct cgroup_memory *cgroup = g->cgroup;
@@ -122,22 +117,22 @@ static void note_state(struct last_known *l, const struct group *g,
   forget_members(&l->state);
 }
 
-static bool is_over(const struct last_known *l, uint64_t now_ns) {
-  return l && now_ns - l->state.cycle_ns >= LAST_KNOWN_NS;
-}
-
 static void note_group(struct group *g, const struct scene *s) {
+  struct last_known *l = g->last;
+  uint64_t now_ns = s->cycle->now_ns;
+
   if (g->usage.processes == 0) {
-    if (is_over(g->last, s->cycle->now_ns))
+    if (l && now_ns - l->state.cycle_ns >= LAST_KNOWN_NS)
       forget(g);
     return;
   }
-  if (!g->last && !(g->last = calloc(1, sizeof(*g->last))))
+  if (!l && !(l = g->last = calloc(1, sizeof(*l))))
     return;
-  if (is_before_due(g->last, s))
-    forget_before(g->last);
-  note_lost(g->last, s);
-  note_state(g->last, g, s);
+  if (l->before && now_ns - l->before->cycle_ns >
+                       LAST_KNOWN_INTERVALS * s->settings->interval_ns)
+    forget_before(l);
+  note_lost(l, s);
+  note_state(l, g, s);
 }
 
 /* --- members -------------------------------------------------------------- */

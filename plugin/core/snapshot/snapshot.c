@@ -22,11 +22,6 @@ static const char *severity_name(enum severity severity) {
   return severity == SEVERITY_WARNING ? "warning" : "failure";
 }
 
-/* NULL for the empty text. */
-static const char *text_or_none(const char *text) {
-  return *text ? text : NULL;
-}
-
 static void add_trigger(struct json *j, const struct alarm *alarm) {
   json_object(j, "trigger");
   json_string(j, "kind", alarm ? "notification" : "interval");
@@ -34,8 +29,9 @@ static void add_trigger(struct json *j, const struct alarm *alarm) {
     json_string(j, "severity", severity_name(alarm->severity));
     json_decimal(j, "time", seconds(alarm->time_ns));
     json_string(j, "group", alarm->group);
-    json_string(j, "type", text_or_none(alarm->type));
-    json_string(j, "type_instance", text_or_none(alarm->type_instance));
+    json_string(j, "type", *alarm->type ? alarm->type : NULL);
+    json_string(j, "type_instance",
+                *alarm->type_instance ? alarm->type_instance : NULL);
     json_string(j, "message", alarm->message);
   }
   json_end_object(j);
@@ -235,17 +231,15 @@ void snapshot_begin(struct json *j, const struct scene *s,
 /* --- mappings --- */
 
 static void add_permissions(struct json *j, unsigned permissions) {
-  static const char letters[] = "rwx";
-  char text[6];
-  size_t n = 0;
+  char text[6] = "---";
 
-  for (; n < 3; n++)
-    text[n] = permissions & 1u << n ? letters[n] : '-';
+  for (size_t n = 0; n < 3; n++)
+    if (permissions & 1u << n)
+      text[n] = "rwx"[n];
   if (permissions & MAPPING_PRIVATE)
-    text[n++] = 'p';
+    strcat(text, "p");
   if (permissions & MAPPING_SHARED)
-    text[n++] = 's';
-  text[n] = '\0';
+    strcat(text, "s");
   json_string(j, "permissions", text);
 }
 
@@ -265,9 +259,8 @@ static void add_mapping(struct json *j, const struct mapping *m,
                 {"swap_total", ROLLUP_SWAP}};
 
   json_object(j, NULL);
-  if (m->name) {
+  if (m->name)
     json_text(j, "name", m->name, m->name_len);
-  }
   add_permissions(j, m->permissions);
   json_integer(j, "vmas", m->vmas);
   if (has_processes && m->name)
@@ -338,9 +331,8 @@ static void add_rule(struct json *j, const struct process *p) {
   for (size_t i = 0; why && i < why->n_also; i++)
     json_integer(j, NULL, why->also[i]);
   json_end_array(j);
-  if (why && why->is_inherited) {
+  if (why && why->is_inherited)
     json_true(j, "inherited");
-  }
 }
 
 static const char *const sources[] = {
@@ -476,19 +468,17 @@ void snapshot_end(struct json *j, const struct scene *s, uint64_t left_out,
   json_end_object(j);
 }
 
-static bool is_recorded(const struct process *p) {
-  return p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN;
-}
-
 int snapshot_make(const struct scene *s, char **ret_text, size_t *ret_len) {
   struct json json = {.max = JSON_MAX};
   int rc;
 
   snapshot_begin(&json, s, NULL, NULL);
-  for (size_t i = 0; i < s->processes->n; i++)
-    if (is_recorded(s->processes->processes[i]))
-      snapshot_process(&json, s, s->processes->processes[i],
-                       s->settings->command_lines, NULL);
+  for (size_t i = 0; i < s->processes->n; i++) {
+    const struct process *p = s->processes->processes[i];
+
+    if (p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN)
+      snapshot_process(&json, s, p, s->settings->command_lines, NULL);
+  }
   snapshot_end(&json, s, 0, NULL);
   rc = json_finish(&json, ret_text, ret_len);
   json_done(&json);

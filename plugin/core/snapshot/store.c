@@ -159,10 +159,6 @@ static int is_ours(const struct dirent *entry) {
   return fnmatch(shape, entry->d_name, 0) == 0;
 }
 
-static int compare_names(const struct dirent **a, const struct dirent **b) {
-  return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 /* A file is removed if the newer ones leave no room for it. */
 static int keep_or_remove(const struct store *s, int dir_fd, const char *name,
                           uint64_t *files, uint64_t *bytes) {
@@ -186,7 +182,7 @@ static int make_room(const struct store *s, int dir_fd, uint64_t when_ns,
   uint64_t files = 1, bytes = len; /* with the new one */
   struct dirent **entries = NULL;
   char tomorrow[32];
-  int n = scandirat(dir_fd, ".", &entries, is_ours, compare_names);
+  int n = scandirat(dir_fd, ".", &entries, is_ours, alphasort);
   int rc = n < 0 ? -errno : 0, past = n;
 
   format_time(when_ns + DAY_NS, tomorrow, sizeof(tomorrow));
