@@ -39,7 +39,7 @@ const char *store_error(int error);
  * oldest regular files with such names, as the limits need it, and the
  * unfinished file of an interrupted writer. Files that are more than a day
  * ahead, by a clock that was wrong, count as older. Writes the path to
- * ret_path.
+ * ret_path, which has no room if the caller does not need it.
  *
  * Returns 0, or a negative errno and adds no file: -EFBIG if the text alone is
  * larger than max_bytes, -EEXIST if the first one of that name stays, -EPERM if

@@ -12,16 +12,11 @@
 
 #define MILLION UINT64_C(1000000)
 
-static void fail(struct json *j, int error) {
-  if (!j->error)
-    j->error = error;
-}
-
 static void put(struct json *j, const char *text, size_t len) {
   size_t cap = j->cap ? j->cap : 4096;
 
-  if (len > j->max - j->len)
-    fail(j, -EFBIG);
+  if (!j->error && len > j->max - j->len)
+    j->error = -EFBIG;
   if (j->error)
     return;
   while (cap - j->len < len)
@@ -30,7 +25,7 @@ static void put(struct json *j, const char *text, size_t len) {
     char *larger = realloc(j->text, cap);
 
     if (!larger) {
-      fail(j, -ENOMEM);
+      j->error = -ENOMEM;
       return;
     }
     j->text = larger;

@@ -1,6 +1,5 @@
 #include "snapshot/writer.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,16 +86,15 @@ static void report(const struct writer *w, enum document_kind kind,
 }
 
 /* Only the first state of an hour is added, also after a restart. */
-static void add_to_history(struct writer *w, const struct document *d,
-                           char *path, size_t size) {
+static void add_to_history(struct writer *w, const struct document *d) {
   uint64_t hour = d->time_ns / HOUR_NS;
   int rc;
 
   if (!w->paths[DOCUMENT_HISTORY] || hour == w->hour)
     return;
   w->hour = hour;
-  rc = store_add(&w->history, "state", hour * HOUR_NS, d->text, d->len, path,
-                 size);
+  rc =
+      store_add(&w->history, "state", hour * HOUR_NS, d->text, d->len, NULL, 0);
   if (rc < 0 && rc != -EEXIST)
     report(w, DOCUMENT_HISTORY, d, NULL, rc);
 }
@@ -120,7 +118,7 @@ static void write_document(struct writer *w, const struct document *d) {
   if (w->paths[DOCUMENT_STATE])
     report(w, d->kind, d, NULL,
            store_replace(w->paths[DOCUMENT_STATE], d->text, d->len));
-  add_to_history(w, d, path, sizeof(path));
+  add_to_history(w, d);
 }
 
 static bool pop_document(struct writer *w, struct document *ret) {
@@ -187,7 +185,6 @@ static int queue_document(struct writer *w, const struct document *d) {
   }
   if (w->n == DOCUMENTS_MAX)
     return -EBUSY;
-  assert(w->n < DOCUMENTS_MAX);
   w->waiting[w->n++] = *d;
   pthread_cond_signal(&w->changed);
   return 0;
