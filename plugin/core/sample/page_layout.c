@@ -177,7 +177,7 @@ static size_t feed_maps(void *ctx, const char *text, size_t len) {
 struct refining {
   struct page_reader *reader;
   int pagemap;
-  bool has_no_scan, is_over;
+  bool is_over;
   struct run_list present;
 };
 
@@ -210,20 +210,15 @@ static int find_by_window(const struct refining *f, const struct page_run *run,
   return 0;
 }
 
-static int find_present(struct refining *f, const struct page_run *run,
+static int find_present(const struct refining *f, const struct page_run *run,
                         struct finding *ret) {
   uint64_t start = run->first * f->reader->page_size;
   uint64_t end = run->end * f->reader->page_size;
-  int rc = -ENOTTY;
+  int rc = pagemap_scan(f->pagemap, start, min(end, start + SCAN_BYTES),
+                        PAGEMAP_PRESENT, PAGEMAP_ZERO, ret->regions, REGIONS,
+                        &ret->n, &ret->end);
 
-  if (!f->has_no_scan)
-    rc = pagemap_scan(f->pagemap, start, min(end, start + SCAN_BYTES),
-                      PAGEMAP_PRESENT, PAGEMAP_ZERO, ret->regions, REGIONS,
-                      &ret->n, &ret->end);
-  if (rc == 0 && ret->end > start)
-    return 0;
-  f->has_no_scan = true;
-  return find_by_window(f, run, ret);
+  return rc == 0 && ret->end > start ? 0 : find_by_window(f, run, ret);
 }
 
 /* Takes a piece off the beginning of a run. */

@@ -33,7 +33,6 @@ struct choice {
 struct drawing {
   const struct page_request *request;
   struct page_lookup *lookup;
-  struct page_layout *layout;
   struct page_sample *sample;
   enum page_sort sort;  /* what is drawn: with a census, shmem alone */
   uint64_t pages;       /* of that sort */
@@ -57,16 +56,16 @@ static void choose(struct page_lookup *l, struct choice *c, uint32_t most,
 /* Before 6.11 huge pages of shmem look like anonymous ones. */
 static void tally(struct drawing *s, const struct page_run *run,
                   const struct page_finding *found) {
-  const struct mapping_tallies *mappings = s->request->mappings;
+  struct page_sample *sample = s->sample;
+  struct mapping_tally *mapping;
 
-  if (run->is_shmem)
-    page_tally_add(&s->sample->shmem, found);
-  else
-    page_tally_add(&s->sample->kinds[found->kind], found);
-  if (!mappings)
+  page_tally_add(run->is_shmem ? &sample->shmem : &sample->kinds[found->kind],
+                 found);
+  if (!s->request->mappings)
     return;
-  mappings->tallies[run->mapping].is_shmem |= run->is_shmem;
-  page_tally_add(&mappings->tallies[run->mapping].kinds[found->kind], found);
+  mapping = &s->request->mappings->tallies[run->mapping];
+  mapping->is_shmem |= run->is_shmem;
+  page_tally_add(&mapping->kinds[found->kind], found);
 }
 
 static int look_up(struct drawing *s, uint64_t page,
@@ -88,14 +87,13 @@ static int look_up(struct drawing *s, uint64_t page,
 /* --- the drawing --- */
 
 /* Divides the pages into n equal parts and looks up one page of each. */
-static int draw(struct drawing *s, enum page_sort sort, uint64_t pages,
-                uint64_t n) {
-  struct page_walk walk = {.layout = s->layout, .sort = sort};
+static int draw(struct drawing *s, uint64_t n) {
+  struct page_walk walk = {.layout = s->sample->layout, .sort = s->sort};
   uint64_t page;
   int rc = 0;
 
   for (uint64_t i = 0; rc == 0 && i < n; i++)
-    if (page_walk_to(&walk, page_lookup_draw(s->lookup, pages, n, i), &page))
+    if (page_walk_to(&walk, page_lookup_draw(s->lookup, s->pages, n, i), &page))
       rc = look_up(s, page, &walk.run);
   return rc;
 }
@@ -111,7 +109,7 @@ static uint64_t next_round(const struct drawing *s) {
     return 0;
   if (looked_at > 0)
     n = found > 0 ? (wanted - found) * looked_at / found + 1 : room;
-  return n < room ? n : room;
+  return min(n, room);
 }
 
 /*
@@ -121,16 +119,13 @@ static uint64_t next_round(const struct drawing *s) {
  */
 static int draw_rounds(struct drawing *s) {
   uint64_t n;
+  int rc = 0;
 
   if (s->pages <= s->request->pages_wanted)
-    return draw(s, s->sort, s->pages, s->pages);
-  while ((n = next_round(s)) > 0) {
-    int rc = draw(s, s->sort, s->pages, n);
-
-    if (rc != 0)
-      return rc;
-  }
-  return 0;
+    return draw(s, s->pages);
+  while (rc == 0 && (n = next_round(s)) > 0)
+    rc = draw(s, n);
+  return rc;
 }
 
 static uint32_t count_present(const uint64_t *entries, size_t n) {
@@ -239,7 +234,7 @@ static int take_census(struct drawing *s) {
   int rc = 0;
 
   for (size_t at = 0;
-       rc == 0 && page_layout_next(s->layout, PAGES_OWN, &at, &run);)
+       rc == 0 && page_layout_next(s->sample->layout, PAGES_OWN, &at, &run);)
     rc = count_run(&c, &run);
   for (unsigned kind = 0; rc == 0 && kind < PAGE_KINDS; kind++)
     rc = look_up_picked(&c, kind);
@@ -357,10 +352,10 @@ static int sample_pages(struct drawing *s) {
 
   procfs_announce(lookup->reader->procfs, "pagemap");
   ret->has_census = !request->mappings &&
-                    page_layout_pages(s->layout, PAGES_SHMEM) > 0 &&
-                    can_count(s->layout);
+                    page_layout_pages(s->sample->layout, PAGES_SHMEM) > 0 &&
+                    can_count(s->sample->layout);
   s->sort = ret->has_census ? PAGES_SHMEM : PAGES_ALL;
-  s->pages = page_layout_pages(s->layout, s->sort);
+  s->pages = page_layout_pages(s->sample->layout, s->sort);
   rc = draw_rounds(s);
   count_present_pages(s);
   if (rc == 0 && request->wants_probe)
@@ -388,7 +383,6 @@ static int sample_from(struct page_lookup *l, const struct proc_ref *p,
     rc = make_layout(l, p, request, &ret->layout);
     ret->layout_ns = l->reader->clock_ns() - begin;
   }
-  s.layout = ret->layout;
   return rc == 0 ? sample_pages(&s) : rc;
 }
 

@@ -111,34 +111,19 @@ void sampled_doubt(struct sampled *s, double part) {
 
 /* --- a sample beside an estimate --- */
 
-static double files_pss(const struct rollup *u) {
-  return (double)u->bytes[ROLLUP_PSS_FILE] + (double)u->bytes[ROLLUP_PSS_SHMEM];
-}
-
-/* An amount of a sample, and that of the estimate. */
-struct pair {
-  double *value;
-  struct sampled_deviation *error;
-  double estimate;
-  const struct sampled_deviation *its_error;
-};
-
-static double gain_of(const struct pair *p) {
-  double ours = sampled_spread(p->error), theirs = sampled_spread(p->its_error);
+/* The weight of a sample that is so far from the estimate. */
+static double gain_of(double apart, const struct sampled_deviation *error,
+                      const struct sampled_deviation *its) {
+  double ours = sampled_spread(error), theirs = sampled_spread(its);
   double sum = hypot(ours, theirs);
 
-  if (fabs(*p->value - p->estimate) > APART * sum)
+  if (fabs(apart) > APART * sum)
     return 1;
   return theirs > 0 ? fmax(pow(theirs / sum, 2), GAIN_LEAST) : GAIN_LEAST;
 }
 
 static double mix(double gain, double sample, double estimate) {
   return hypot(gain * sample, (1 - gain) * estimate);
-}
-
-/* True if the sample has pages that the earlier samples had ruled out. */
-static bool is_news(const struct pair *p) {
-  return p->error->noise > NEWS * sampled_spread(p->its_error);
 }
 
 /* Pages that no earlier sample had either are even rarer. */
@@ -150,48 +135,36 @@ static double rarer(double gain, double sample, double estimate) {
   return fmin(mean, 1 / (1 / sample + RARE_KEPT / estimate));
 }
 
-static void fuse(const struct pair *p) {
-  struct sampled_deviation *error = p->error;
-  double gain = gain_of(p), apart = *p->value - p->estimate;
-  bool news = is_news(p);
+/* its: the error of the estimate, to which a doubt is added. */
+static void fuse(double *value, struct sampled_deviation *error,
+                 double estimate, struct sampled_deviation its, double doubt) {
+  double apart = *value - estimate, gain;
+  bool is_news;
 
-  *p->value = p->estimate + gain * apart;
-  error->noise = mix(gain, error->noise, p->its_error->noise);
-  if (!news)
-    error->rare = rarer(gain, error->rare, p->its_error->rare);
-  error->lag =
-      p->its_error->lag + (apart - p->its_error->lag) * (news ? 1 : LAG_RATE);
-}
-
-static void add_noise(struct sampled_deviation *d, double noise) {
-  d->noise = hypot(d->noise, noise);
-}
-
-/* Adds the part of the estimate's bound that the sample lacks to its noise. */
-static struct sampled_error with_doubt(const struct sampled_error *estimate,
-                                       const struct sampled_error *sample) {
-  struct sampled_error e = *estimate;
-  double pss = fmax(e.pss_bound - sample->pss_bound, 0);
-
-  add_noise(&e.pss[PAGE_ANON], pss);
-  add_noise(&e.pss[PAGE_FILE], pss);
-  add_noise(&e.uss, fmax(e.uss_bound - sample->uss_bound, 0));
-  return e;
+  its.noise = hypot(its.noise, doubt);
+  gain = gain_of(apart, error, &its);
+  /* It may have pages that the earlier samples had ruled out. */
+  is_news = error->noise > NEWS * sampled_spread(&its);
+  *value = estimate + gain * apart;
+  error->noise = mix(gain, error->noise, its.noise);
+  if (!is_news)
+    error->rare = rarer(gain, error->rare, its.rare);
+  error->lag = its.lag + (apart - its.lag) * (is_news ? 1 : LAG_RATE);
 }
 
 void sampled_fuse(struct sampled *s, const struct rollup *estimate,
                   const struct sampled_error *error) {
-  struct sampled_error its = with_doubt(error, &s->error);
-  const struct pair pairs[] = {
-      {&s->pss[PAGE_ANON], &s->error.pss[PAGE_ANON],
-       (double)estimate->bytes[ROLLUP_PSS_ANON], &its.pss[PAGE_ANON]},
-      {&s->pss[PAGE_FILE], &s->error.pss[PAGE_FILE], files_pss(estimate),
-       &its.pss[PAGE_FILE]},
-      {&s->uss, &s->error.uss, (double)rollup_uss(estimate), &its.uss}};
-  const size_t n = sizeof(pairs) / sizeof(pairs[0]);
+  /* The part of the estimate's bound that the sample lacks. */
+  double pss = fmax(error->pss_bound - s->error.pss_bound, 0);
+  double uss = fmax(error->uss_bound - s->error.uss_bound, 0);
+  uint64_t files =
+      estimate->bytes[ROLLUP_PSS_FILE] + estimate->bytes[ROLLUP_PSS_SHMEM];
 
-  for (size_t i = 0; i < n; i++)
-    fuse(&pairs[i]);
+  fuse(&s->pss[PAGE_ANON], &s->error.pss[PAGE_ANON],
+       (double)estimate->bytes[ROLLUP_PSS_ANON], error->pss[PAGE_ANON], pss);
+  fuse(&s->pss[PAGE_FILE], &s->error.pss[PAGE_FILE], (double)files,
+       error->pss[PAGE_FILE], pss);
+  fuse(&s->uss, &s->error.uss, (double)rollup_uss(estimate), error->uss, uss);
 }
 
 /* --- as a rollup --- */
