@@ -47,7 +47,7 @@ static void look_for_memory(const char *text, size_t size) {
 static void look_for_key(const char *text, size_t size) {
   uint64_t value = 4711;
 
-  if (!cgroup_parse_keyed(text, size, "oom_kill", &value))
+  if (!cgroup_parse_keyed((struct span){text, size}, "oom_kill", &value))
     require(value == 4711);
 }
 

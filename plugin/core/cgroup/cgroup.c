@@ -113,8 +113,8 @@ int cgroup_parse_memory(const char *text, size_t len, bool *ret_is_v1,
   return 0;
 }
 
-bool cgroup_parse_limit(const char *text, size_t len, uint64_t *ret_bytes) {
-  struct cursor s = cursor_begin(text, len);
+bool cgroup_parse_limit(struct span text, uint64_t *ret_bytes) {
+  struct cursor s = cursor_begin(text.text, text.len);
   uint64_t bytes;
 
   if (!parse_u64(&s, &bytes) || !parse_char(&s, '\n') || !cursor_is_done(&s))
@@ -123,9 +123,8 @@ bool cgroup_parse_limit(const char *text, size_t len, uint64_t *ret_bytes) {
   return true;
 }
 
-bool cgroup_parse_keyed(const char *text, size_t len, const char *key,
-                        uint64_t *ret) {
-  struct cursor s = cursor_begin(text, len);
+bool cgroup_parse_keyed(struct span text, const char *key, uint64_t *ret) {
+  struct cursor s = cursor_begin(text.text, text.len);
   struct span line;
 
   while (parse_line(&s, &line) && s.at > line.text + line.len) {

@@ -33,12 +33,11 @@ int cgroup_parse_memory(const char *text, size_t len, bool *ret_is_v1,
 
 /* Parses a file with a limit: a number of bytes. False for "max", which is no
  * limit, and for anything else. */
-bool cgroup_parse_limit(const char *text, size_t len, uint64_t *ret_bytes);
+bool cgroup_parse_limit(struct span text, uint64_t *ret_bytes);
 
 /* A file of "key number" lines (memory.events, memory.stat; /proc/vmstat has
  * the same form): the number of the key. False if it has no such line. */
-bool cgroup_parse_keyed(const char *text, size_t len, const char *key,
-                        uint64_t *ret);
+bool cgroup_parse_keyed(struct span text, const char *key, uint64_t *ret);
 
 /*
  * The next three functions search such a path. They return false and leave *ret

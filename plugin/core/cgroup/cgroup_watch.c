@@ -235,7 +235,7 @@ static void read_host_kills(struct cgroup_watch *w) {
   if (w->n == 0)
     w->has_host_kills = false;
   if (w->n == 0 || procfs_read(w->procfs, 0, "vmstat", &text) != 0 ||
-      !cgroup_parse_keyed(text.text, text.len, "oom_kill", &kills))
+      !cgroup_parse_keyed(text, "oom_kill", &kills))
     return;
   if (w->has_host_kills && kills > w->host_kills)
     w->new_host_kills = kills - w->host_kills;
@@ -329,7 +329,7 @@ static bool read_kept_usage(struct cgroup_watch *w, struct watched_cgroup *c) {
   struct span text;
 
   if (!c->now.pid || procfs_read_open(w->procfs, &c->usage_file, &text) != 0 ||
-      !cgroup_parse_limit(text.text, text.len, &c->now.memory.bytes))
+      !cgroup_parse_limit(text, &c->now.memory.bytes))
     return false;
   c->now.memory.known |= CGROUP_HAS_BYTES;
   return true;

@@ -54,8 +54,8 @@ static bool read_number(const struct place *place, int fd, const char *name,
 
   if (procfs_read_in(place->procfs, fd, name, &text) != 0)
     return false;
-  return key ? cgroup_parse_keyed(text.text, text.len, key, ret)
-             : cgroup_parse_limit(text.text, text.len, ret);
+  return key ? cgroup_parse_keyed(text, key, ret)
+             : cgroup_parse_limit(text, ret);
 }
 
 /* --- limits --- */
@@ -119,10 +119,10 @@ static bool sum_kernel(struct span stat, uint64_t *ret) {
   uint64_t sum = 0, part;
   bool has_any = false;
 
-  if (cgroup_parse_keyed(stat.text, stat.len, "kernel", ret))
+  if (cgroup_parse_keyed(stat, "kernel", ret))
     return true;
   for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-    if (cgroup_parse_keyed(stat.text, stat.len, parts[i], &part)) {
+    if (cgroup_parse_keyed(stat, parts[i], &part)) {
       sum += part;
       has_any = true;
     }
@@ -141,18 +141,16 @@ static void read_stat(const struct place *place, struct memory_cgroup *m) {
   uint64_t limit;
 
   if (procfs_read_in(place->procfs, place->fd, "memory.stat", &stat) != 0 ||
-      !cgroup_parse_keyed(stat.text, stat.len, place->version->file,
-                          &m->memory.file))
+      !cgroup_parse_keyed(stat, place->version->file, &m->memory.file))
     return;
   m->memory.known |= CGROUP_HAS_FILE;
-  if (!cgroup_parse_keyed(stat.text, stat.len, place->version->inactive_file,
+  if (!cgroup_parse_keyed(stat, place->version->inactive_file,
                           &m->memory.inactive_file))
     m->memory.inactive_file = 0;
   /* Version 1 shows the lowest limit of all parents, also those out of sight.
    */
   if (place->version->is_v1 &&
-      cgroup_parse_keyed(stat.text, stat.len, "hierarchical_memory_limit",
-                         &limit))
+      cgroup_parse_keyed(stat, "hierarchical_memory_limit", &limit))
     set_limit(limit, m);
   if (place->version->is_v1
           ? read_number(place, place->fd, "memory.kmem.usage_in_bytes", NULL,

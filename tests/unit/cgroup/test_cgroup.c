@@ -177,7 +177,7 @@ TEST(a_key_is_a_whole_word_of_a_line) {
     char *copy = fixture_copy(cases[i].text, len);
     uint64_t value = 0;
 
-    if (cgroup_parse_keyed(copy, len, "oom_kill", &value) !=
+    if (cgroup_parse_keyed((struct span){copy, len}, "oom_kill", &value) !=
             cases[i].is_known ||
         value != cases[i].value)
       fail_msg("\"%s\": %ju", cases[i].text, (uintmax_t)value);
