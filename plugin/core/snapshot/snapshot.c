@@ -368,7 +368,7 @@ static void add_quality(struct json *j, const struct scene *s,
 }
 
 static void add_close_up(struct json *j, const struct scene *s,
-                         const struct read_job *close_up) {
+                         struct read_job *close_up) {
   json_string(j, "mappings_from",
               close_up->kind == READ_MAPPINGS ? "smaps"
               : close_up->kind == READ_MAPS   ? "maps"
@@ -391,7 +391,7 @@ static void apply_close_up(const struct read_job *close_up,
 
 void snapshot_process(struct json *j, const struct scene *s,
                       const struct process *p, enum choice command_lines,
-                      const struct read_job *close_up) {
+                      struct read_job *close_up) {
   struct estimate est;
   struct usage u;
   bool has_stat = p->threads > 0; /* it was read at least once */

@@ -36,7 +36,7 @@ void snapshot_begin(struct json *j, const struct scene *s,
 /* close_up: the reading of its mappings, which are ranked; may be NULL. */
 void snapshot_process(struct json *j, const struct scene *s,
                       const struct process *p, enum choice command_lines,
-                      const struct read_job *close_up);
+                      struct read_job *close_up);
 
 /* Writes a process of that group that has ended. */
 void snapshot_ended(struct json *j, const struct scene *s,
