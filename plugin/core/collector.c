@@ -132,6 +132,7 @@ void collector_free(struct collector *c) {
   group_table_done(&c->groups);
   cgroup_watch_done(&c->cgroup_watch);
   matcher_done(&c->matcher);
+  measurer_done(&c->measurer);
   reader_done(&c->reader);
   procfs_free(c->procfs);
   free(c);

@@ -10,6 +10,7 @@
 #include "estimate/member.h"
 #include "estimate/newborn.h"
 #include "proc/arith.h"
+#include "proc/array.h"
 #include "proc/cheap_files.h"
 #include "read/reader.h"
 
@@ -60,6 +61,8 @@ void measurer_watch_kernel(struct measurer *m) {
                    cpus > 0 ? (unsigned)cpus : 1);
 }
 
+void measurer_done(struct measurer *m) { free(m->candidates); }
+
 /* --- processes and their groups --- */
 
 static bool is_denied(const struct measurer *m, const struct process *p) {
@@ -102,12 +105,17 @@ static void watch_ksm(struct measurer *m) {
 static int begin(struct measurer *m, const struct process_table *t,
                  const struct group_table *groups,
                  const struct meminfo_sample *meminfo, uint64_t now_ns) {
+  while (m->cap_candidates < t->n) {
+    void *room = array_room(m->candidates, m->cap_candidates,
+                            &m->cap_candidates, sizeof(*m->candidates));
+
+    if (!room)
+      return -ENOMEM;
+    m->candidates = room;
+  }
   for (size_t i = 0; i < groups->n; i++)
     if (begin_group(groups->groups[i]) < 0)
       return -ENOMEM;
-  m->candidates = calloc(t->n + 1, sizeof(*m->candidates));
-  if (!m->candidates)
-    return -ENOMEM;
   /* Swap may be in use if meminfo cannot be read. */
   m->cycle.before_ns = m->cycle.now_ns;
   m->cycle.now_ns = now_ns;
@@ -594,7 +602,6 @@ int measurer_run(struct measurer *m, const struct process_table *t,
   weigh_all(m, t);
   read_chosen(m, choose(m, groups));
   count_overdue(m);
-  free(m->candidates);
   if (m->wants_page_tables)
     read_page_tables(m, t);
   aggregate_all(&m->aggregate, t, groups);

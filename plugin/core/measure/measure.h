@@ -32,7 +32,7 @@ struct measurer {
 
   /* The plan of this cycle. */
   struct candidate *candidates;
-  size_t n_candidates;
+  size_t n_candidates, cap_candidates;
   double needed; /* the share of a CPU to read each once in its MaxAge */
   struct collector_counts counts; /* what is counted while measuring */
 };
@@ -41,6 +41,7 @@ void measurer_init(struct measurer *m, struct procfs *procfs,
                    struct reader *reader, struct diag *diags);
 /* To be called if the tree is of the running kernel, not captured. */
 void measurer_watch_kernel(struct measurer *m);
+void measurer_done(struct measurer *m);
 
 /*
  * Adds every process that is alive and in a group to its groups, whose usages

@@ -53,6 +53,7 @@ static int unmake(void **state) {
   struct fixture *f = *state;
   void *reading = f->reading;
 
+  measurer_done(&f->measurer);
   return reading_unmake(&reading);
 }
 

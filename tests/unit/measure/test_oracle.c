@@ -207,6 +207,7 @@ static void begin(struct run *r) {
 
 static void end(struct run *r) {
   memory_table_done(&r->table);
+  measurer_done(&r->measurer);
   for (unsigned i = 0; i < HISTORY_GROUPS; i++)
     free(r->groups[i].track);
 }

@@ -463,6 +463,7 @@ static int make_single(void **state) {
 static int unmake_single(void **state) {
   struct single *s = *state;
 
+  measurer_done(&s->m);
   free(s->group.track);
   return 0;
 }
