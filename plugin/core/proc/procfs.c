@@ -110,10 +110,10 @@ static int new_handle(int at_fd, const char *path, struct procfs **ret) {
     return -ENOMEM;
   p->root_fd = openat(at_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   p->dir = p->root_fd < 0 ? NULL : fdopendir(p->root_fd);
-  rc = p->dir ? grow_buffer(p) : errno > 0 ? -errno : -EIO;
-  if (rc != 0) {
+  rc = p->dir ? grow_buffer(p) : -errno;
+  if (!p->dir || rc < 0) {
     procfs_free(p);
-    return rc;
+    return rc < 0 ? rc : -EIO;
   }
   *ret = p;
   return 0;
