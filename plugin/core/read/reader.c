@@ -193,15 +193,14 @@ static void free_context(void *ctx) {
   free(w);
 }
 
-static void *new_context(void *ctx) {
+static int new_context(void *ctx, void **ret) {
   struct reader *r = ctx;
   struct worker_context *w = calloc(1, sizeof(*w));
+  int rc = w ? procfs_new_second(r->setup.procfs, &w->procfs) : -ENOMEM;
 
-  if (!w)
-    return NULL;
-  if (procfs_new_second(r->setup.procfs, &w->procfs) != 0) {
+  if (rc < 0) {
     free(w);
-    return NULL;
+    return rc;
   }
   atomic_fetch_add(&r->names->holders, 1);
   w->names = r->names;
@@ -217,7 +216,8 @@ static void *new_context(void *ctx) {
                                        .clock_ns = r->setup.cpu_clock_ns,
                                        .heartbeat = &w->heartbeat},
                              .clock_ns = r->setup.clock_ns};
-  return w;
+  *ret = w;
+  return 0;
 }
 
 int reader_init(struct reader *r, const struct reader_setup *setup) {

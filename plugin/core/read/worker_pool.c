@@ -98,8 +98,9 @@ static int new_worker(const struct worker_ops *ops, struct worker **ret) {
   w->state = WORKER_IDLE;
   pthread_mutex_init(&w->lock, NULL);
   thread_init_condition(&w->changed);
-  w->context = ops->new_context(ops->ctx);
-  rc = w->context ? thread_start(&w->thread, worker_main, w) : -ENOMEM;
+  rc = ops->new_context(ops->ctx, &w->context);
+  if (rc == 0)
+    rc = thread_start(&w->thread, worker_main, w);
   if (rc < 0) {
     free_worker(w);
     return rc;

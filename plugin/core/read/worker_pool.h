@@ -29,9 +29,9 @@
 
 /* The work that a pool does. */
 struct worker_ops {
-  /* Makes a context; NULL without memory. free_context() runs in the thread of
-   * a worker that returns after the pool is freed. */
-  void *(*new_context)(void *ctx);
+  /* Makes a context: 0 or a negative errno. free_context() runs in the thread
+   * of a worker that returns after the pool is freed. */
+  int (*new_context)(void *ctx, void **ret);
   void (*free_context)(void *context);
   /* Does the i-th piece of the batch in the context. */
   void (*work)(void *context, size_t i);

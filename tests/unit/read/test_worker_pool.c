@@ -40,13 +40,14 @@ static bool note_poll(void) {
   return false;
 }
 
-static void *new_context(void *ctx) {
+static int new_context(void *ctx, void **ret) {
   struct worker_context *d = calloc(1, sizeof(*d));
 
   (void)ctx;
   d->number = contexts_made++;
   d->hangs_at = -1;
-  return d;
+  *ret = d;
+  return 0;
 }
 
 static void free_context(void *context) {
@@ -321,6 +322,23 @@ FIXTURE_TEST(thread_that_cannot_be_started_is_an_error) {
   threads_fail = 0;
   context_of(c);
   assert_int_equal(worker_pool_run(c, PIECES).done, PIECES);
+  worker_pool_free(c);
+}
+
+static int fail_context(void *ctx, void **ret) {
+  (void)ctx;
+  (void)ret;
+  return -EMFILE;
+}
+
+FIXTURE_TEST(context_that_cannot_be_made_is_an_error) {
+  struct worker_ops failing = ops;
+  struct worker_pool *c;
+  void *context;
+
+  failing.new_context = fail_context;
+  assert_int_equal(worker_pool_new(&failing, LONG_NS, LONG_NS, &c), 0);
+  assert_int_equal(worker_pool_context(c, &context), -EMFILE);
   worker_pool_free(c);
 }
 
