@@ -67,10 +67,6 @@ static void log_denials(struct log_state *s, const struct cycle_results *r,
 
 /* --- processes ------------------------------------------------------------ */
 
-#define GUESSED                                                                \
-  "its values are guessed, if another member of its group can be read, or "    \
-  "unknown"
-
 /* BEFORE process PID "COMM" (one of N) BETWEEN; AFTER */
 static const struct line {
   enum diag_kind kind;
@@ -108,11 +104,10 @@ static const struct line {
      "empty groups are unknown until then"},
     {DIAG_CONTAINER_FILE, LOG_WARNING, ONCE, true, "the container of",
      "has no known name", "the first 12 digits of its id are used"},
-    {DIAG_MALFORMED, LOG_WARNING, HOURLY, true, "a file of", "is malformed",
-     GUESSED},
     {DIAG_FAILED, LOG_WARNING, HOURLY, true, "reading", "failed",
-     GUESSED "; while the group of a process is unknown (count-unidentified), "
-             "groups without members are unknown too"},
+     "its values are guessed, if another member of its group can be read, or "
+     "unknown; while the group of a process is unknown (count-unidentified), "
+     "groups without members are unknown too"},
     /* The core reports each process once. */
     {DIAG_HUNG, LOG_WARNING, ALWAYS, true, "reading",
      "did not end within ReadTimeout",

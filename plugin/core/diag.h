@@ -13,8 +13,7 @@ enum diag_kind {
   DIAG_HIDDEN,            /* processes are missing in the list (hidepid=2, 4) */
   DIAG_EXECUTABLE_DENIED, /* the kernel refuses exe, which a rule needs */
   DIAG_NO_ROLLUP,         /* the kernel has no smaps_rollup */
-  DIAG_FAILED,            /* another error, `error`, of `file` */
-  DIAG_MALFORMED,         /* the text of `file` is malformed */
+  DIAG_FAILED,            /* another `error` of `file`, or EBADMSG */
   DIAG_SAMPLED,           /* MaxLockHold: its pages are sampled */
   DIAG_MAPCOUNT_DENIED,   /* likewise, and kpagecount is refused */
   DIAG_TOO_LARGE,         /* MaxLockHold, and pagemap is refused */

@@ -377,8 +377,6 @@ static void note_failure(struct measurer *m, struct process *p, int r) {
     diag_note(m->diags, DIAG_ROLLUP_DENIED, p, 0, "smaps_rollup");
   } else if (r == -ENOSYS) {
     diag_note(m->diags, DIAG_NO_ROLLUP, p, 0, "smaps_rollup");
-  } else if (r == -EBADMSG) {
-    diag_note(m->diags, DIAG_MALFORMED, p, 0, "smaps_rollup");
   } else {
     diag_note(m->diags, DIAG_FAILED, p, r, "smaps_rollup");
   }

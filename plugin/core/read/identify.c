@@ -52,10 +52,8 @@ static void apply_failure(struct identify_ctx *in, struct process *p, int rc,
     return;
   }
   diag_note(in->reader->setup.diags,
-            rc == PROCFS_DENIED ? DIAG_PROCESS_DENIED
-            : rc == -EBADMSG    ? DIAG_MALFORMED
-                                : DIAG_FAILED,
-            p, rc == -EBADMSG ? 0 : rc, file);
+            rc == PROCFS_DENIED ? DIAG_PROCESS_DENIED : DIAG_FAILED, p, rc,
+            file);
   p->state = PROCESS_UNKNOWN;
   if (!p->identified_ns || !(p->has_new_inode || has_other_name(in, p)))
     return;
