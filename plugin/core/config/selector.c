@@ -107,12 +107,6 @@ static int compile_regex(regex_t *regex, const char *pattern,
       reason, "expected a POSIX extended regular expression: %s", message);
 }
 
-static int check_pid_file(const char *path, struct config_error *reason) {
-  if (*path != '/')
-    return config_error_set(reason, "expected the absolute path of a PID file");
-  return 0;
-}
-
 static int set_pattern(struct selector *s, const char *pattern,
                        struct config_error *reason) {
   bool has_special = strpbrk(pattern, "*?[\\");
@@ -120,8 +114,8 @@ static int set_pattern(struct selector *s, const char *pattern,
 
   if (s->test == SELECT_REGEX)
     return compile_regex(&s->regex, pattern, reason);
-  if (s->test == SELECT_PID_FILE)
-    return check_pid_file(pattern, reason);
+  if (s->test == SELECT_PID_FILE && *pattern != '/')
+    return config_error_set(reason, "expected the absolute path of a PID file");
   if (s->test == SELECT_GLOB)
     rc = check_glob(pattern, reason);
   if (rc < 0 || s->attribute != ATTRIBUTE_COMM)
