@@ -69,7 +69,7 @@ static double limit(const struct metric_subject *s) {
     return (double)(expression);                                               \
   }
 VALUE(uss, u->uss)
-VALUE(shared, u->shared)
+VALUE(shared, u->rollup.bytes[ROLLUP_RSS] - u->uss)
 VALUE(size, u->size)
 VALUE(text, u->text)
 VALUE(data, u->data)
@@ -193,23 +193,14 @@ static bool is_of_kernel(const struct metric *m, uint32_t kernel_fields) {
   return !is_of_rollup(m) || ((kernel_fields >> m->field) & 1);
 }
 
-/* An unknown Rss is replaced by the resident memory of statm. */
-static double unknown_value(const struct metric *m,
-                            const struct metric_subject *s) {
-  bool is_rss = m->source == FROM_ROLLUP && m->field == ROLLUP_RSS;
-
-  return is_rss && s->usage->unknown == 0 ? resident(s) : UNKNOWN;
-}
-
-/* Zero for a group without members. */
+/* Zero for a group without members. An unknown Rss is replaced by the resident
+ * memory of statm. */
 static double rollup_value(const struct metric *m,
                            const struct metric_subject *s) {
   const struct usage *u = s->usage;
 
   if (!usage_is_known(u))
-    return unknown_value(m, s);
-  if (m->source == FROM_DERIVED || m->source == FROM_ERRORS)
-    return m->value(s);
+    return m->field == ROLLUP_RSS && !u->unknown ? resident(s) : UNKNOWN;
   if (u->rolled_up && !rollup_has(&u->rollup, m->field))
     return UNKNOWN;
   return m->value ? m->value(s) : (double)u->rollup.bytes[m->field];

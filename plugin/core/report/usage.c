@@ -19,10 +19,9 @@ bool usage_has_page_tables(const struct usage *u) {
 
 void usage_add_memory(struct usage *u, const struct usage_memory *m) {
   const struct rollup *r = m->rollup;
-  uint64_t pss = r->bytes[ROLLUP_PSS], uss = min(rollup_uss(r), pss);
+  uint64_t pss = r->bytes[ROLLUP_PSS];
 
-  u->uss += uss;
-  u->shared += r->bytes[ROLLUP_RSS] - uss;
+  u->uss += min(rollup_uss(r), pss);
   u->rollup.known = u->rolled_up ? u->rollup.known & r->known : r->known;
   for (int f = 0; f < ROLLUP_FIELDS; f++)
     u->rollup.bytes[f] += r->bytes[f];
