@@ -79,28 +79,27 @@ static int init_reader(struct collector *c, const struct settings *settings,
 
 int collector_new(struct settings *settings,
                   const struct collector_hooks *hooks, struct collector **ret) {
+  static const struct collector_hooks none;
   struct collector *c = calloc(1, sizeof(*c));
   int rc;
 
   if (!c)
     return -ENOMEM;
-  c->clock_ns = hooks && hooks->clock_ns ? hooks->clock_ns : monotonic_ns;
-  c->cpu_clock_ns =
-      hooks && hooks->cpu_clock_ns ? hooks->cpu_clock_ns : thread_cpu_ns;
-  c->wall_clock_ns =
-      hooks && hooks->wall_clock_ns ? hooks->wall_clock_ns : realtime_ns;
+  hooks = hooks ? hooks : &none;
+  c->clock_ns = hooks->clock_ns ? hooks->clock_ns : monotonic_ns;
+  c->cpu_clock_ns = hooks->cpu_clock_ns ? hooks->cpu_clock_ns : thread_cpu_ns;
+  c->wall_clock_ns = hooks->wall_clock_ns ? hooks->wall_clock_ns : realtime_ns;
   c->settings = settings;
   c->processes = (struct process_table){.gone = release_process, .ctx = c};
   c->groups.max_templates = (size_t)settings->max_groups;
   rc = procfs_new(settings->proc_root, &c->procfs);
   if (rc == 0)
-    rc = init_reader(c, settings, hooks ? hooks->look_up_user : NULL);
+    rc = init_reader(c, settings, hooks->look_up_user);
   if (rc == 0)
     rc = matcher_init(&c->matcher, settings, &c->groups, c->results.diags,
                       c->clock_ns);
   if (rc == 0)
-    rc = recorder_init(&c->recorder, settings, &c->reader,
-                       hooks ? hooks->written : NULL);
+    rc = recorder_init(&c->recorder, settings, &c->reader, hooks->written);
   if (rc != 0) {
     collector_free(c);
     return rc;

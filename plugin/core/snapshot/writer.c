@@ -25,10 +25,9 @@ struct writer {
   /* Protected by the mutex. */
   struct document waiting[DOCUMENTS_MAX]; /* the oldest first */
   size_t n;
-  bool has_thread;
+  bool is_running; /* the thread */
   bool is_ending;
   bool is_left_behind; /* the owner has gone: the thread frees the writer */
-  bool has_ended;
 };
 
 static void destroy(struct writer *w) {
@@ -144,7 +143,7 @@ static void *run(void *arg) {
     pthread_mutex_lock(&w->mutex);
   }
   is_left_behind = w->is_left_behind;
-  w->has_ended = true;
+  w->is_running = false;
   pthread_cond_broadcast(&w->changed);
   pthread_mutex_unlock(&w->mutex);
   if (is_left_behind)
@@ -159,7 +158,7 @@ static int start_thread(struct writer *w) {
   if (rc < 0)
     return rc;
   pthread_detach(thread);
-  w->has_thread = true;
+  w->is_running = true;
   return 0;
 }
 
@@ -174,7 +173,7 @@ static struct document *find_state(struct writer *w) {
 
 static int queue_document(struct writer *w, const struct document *d) {
   struct document *old = d->kind == DOCUMENT_STATE ? find_state(w) : NULL;
-  int rc = w->has_thread ? 0 : start_thread(w);
+  int rc = w->is_running ? 0 : start_thread(w);
 
   if (rc < 0)
     return rc;
@@ -213,9 +212,9 @@ void writer_free(struct writer *w, uint64_t timeout_ns) {
   pthread_mutex_lock(&w->mutex);
   w->is_ending = true;
   pthread_cond_broadcast(&w->changed);
-  while (w->has_thread && !w->has_ended && rc == 0)
+  while (w->is_running && rc == 0)
     rc = pthread_cond_timedwait(&w->changed, &w->mutex, &deadline);
-  is_ours = !w->has_thread || w->has_ended;
+  is_ours = !w->is_running;
   w->is_left_behind = !is_ours;
   pthread_mutex_unlock(&w->mutex);
   if (is_ours)
