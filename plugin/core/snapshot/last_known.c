@@ -1,9 +1,6 @@
 #include "snapshot/last_known.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#include "measure/aggregate.h"
 
 /* s may be NULL. */
 static void forget_members(struct last_state *s) {

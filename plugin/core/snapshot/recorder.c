@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgroup/memory_cgroup.h"
-#include "measure/aggregate.h"
 #include "proc/arith.h"
 #include "proc/array.h"
 
