@@ -6,7 +6,7 @@
  *   config.c         <Plugin smaps> to settings
  *   log.c            problems of a cycle to log lines
  *   notification.c   notifications to captures, captures to notifications
- *   core/            all other code; collector.h has the map
+ *   core/            all other code; contrib/HACKING has the map
  */
 #include <collectd/core/daemon/collectd.h>
 #include <collectd/core/daemon/plugin.h>

@@ -1,12 +1,6 @@
 /*
- * One cycle from the list of processes to the sums of the groups:
- *
- *   procfs_list       lists the processes
- *   identify_all      reads their attributes           (statm; stat, names)
- *   matcher_run       puts them into groups            (rules, parents)
- *   measurer_run      reads or estimates their memory  (smaps_rollup)
- *   recorder_run      writes snapshots                 (smaps, for captures)
- *   metric_next       publishes the sums               (called by the glue)
+ * One cycle from the list of processes to the sums of the groups;
+ * contrib/HACKING has the way of a process through it.
  *
  * Every read that can hang in the kernel goes through the reader (reader.h). A
  * read that hangs blocks only its worker thread (worker_pool.h), and its
