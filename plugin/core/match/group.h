@@ -43,7 +43,7 @@ struct group {
   struct submission submission;
   /* Memberships, and claims on descendants, that point to this group. */
   size_t references;
-  uint64_t used_ns; /* start of the cycle in which it began, or had the last */
+  uint64_t used_ns; /* start of the cycle in which it began, or lost the last */
 };
 
 static inline bool group_is_reported(const struct group *g) {
@@ -60,8 +60,9 @@ static inline bool group_is_reported(const struct group *g) {
 struct group_table {
   struct group **groups; /* sorted by name */
   size_t n, cap;
-  size_t made_by_template, max_templates; /* MaxGroups */
-  uint64_t now_ns;                        /* start of this cycle */
+  size_t made_by_template;
+  size_t max_templates; /* MaxGroups */
+  uint64_t now_ns;      /* start of this cycle */
 };
 
 /* Starts a cycle: clears all usages, and removes the groups that had no members
