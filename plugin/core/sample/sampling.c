@@ -192,44 +192,37 @@ static void add_tally(struct page_tally *to, const struct page_tally *t) {
   to->price_squared += t->price_squared;
 }
 
-/* For a sample without a census: all pages had the same chance. */
-static void measure_drawn(const struct measure *m, struct sampled *ret) {
+/* The counted pages outside of shmem are files, the rest shmem. Without a
+ * census none is counted, and the rest is both: all pages had the same chance.
+ */
+static void measure_parts(const struct measure *m, struct sampled *ret) {
   const struct page_sample *sample = m->sample;
+  const struct page_count *census = sample->census;
   struct page_sums anon = sums_of(m, &sample->kinds[PAGE_ANON]);
-  struct page_sums files = sums_of(m, &sample->kinds[PAGE_FILE]);
-
-  add_tally(&files.found, &sample->shmem);
-  anon.bytes_error = m->bytes_error[PAGE_ANON];
-  files.bytes_error = m->bytes_error[PAGE_FILE];
-  sampled_add(ret, PAGE_ANON, &anon, m->bytes[PAGE_ANON]);
-  sampled_add(ret, PAGE_FILE, &files, m->bytes[PAGE_FILE]);
-  if (files.found.price > 0)
-    ret->shmem_part = sample->shmem.price / files.found.price;
-}
-
-/* For a sample with a census: the counted pages are files, the rest shmem. */
-static void measure_counted(const struct measure *m, struct sampled *ret) {
-  const struct page_count *census = m->sample->census;
-  struct page_sums anon = sums_of(m, &m->sample->kinds[PAGE_ANON]);
-  struct page_sums own = sums_of(m, &m->sample->kinds[PAGE_FILE]);
-  struct page_sums shmem = sums_of(m, &m->sample->shmem);
+  struct page_sums own = sums_of(m, &sample->kinds[PAGE_FILE]);
+  struct page_sums rest = sums_of(m, &sample->shmem);
   double own_anon =
       fmin(census[PAGE_ANON].exclusive * m->page_size, m->bytes[PAGE_ANON]);
   double files =
       fmin(census[PAGE_FILE].pages * m->page_size, m->bytes[PAGE_FILE]);
   double own_files = fmin(census[PAGE_FILE].exclusive * m->page_size, files);
-  double without_shmem;
+  double without_rest;
 
-  anon.are_shared = own.are_shared = true;
-  shmem.bytes_error = m->bytes_error[PAGE_FILE];
+  if (!sample->has_census)
+    add_tally(&rest.found, &own.found);
+  anon.are_shared = own.are_shared = sample->has_census;
+  anon.bytes_error = m->bytes_error[PAGE_ANON];
+  rest.bytes_error = m->bytes_error[PAGE_FILE];
   sampled_add_exclusive(ret, PAGE_ANON, own_anon);
   sampled_add_exclusive(ret, PAGE_FILE, own_files);
   sampled_add(ret, PAGE_ANON, &anon, m->bytes[PAGE_ANON] - own_anon);
   sampled_add(ret, PAGE_FILE, &own, files - own_files);
-  without_shmem = ret->pss[PAGE_FILE];
-  sampled_add(ret, PAGE_FILE, &shmem, m->bytes[PAGE_FILE] - files);
-  if (ret->pss[PAGE_FILE] > 0)
-    ret->shmem_part = 1 - without_shmem / ret->pss[PAGE_FILE];
+  without_rest = ret->pss[PAGE_FILE];
+  sampled_add(ret, PAGE_FILE, &rest, m->bytes[PAGE_FILE] - files);
+  if (sample->has_census && ret->pss[PAGE_FILE] > 0)
+    ret->shmem_part = 1 - without_rest / ret->pss[PAGE_FILE];
+  else if (rest.found.price > 0)
+    ret->shmem_part = sample->shmem.price / rest.found.price;
 }
 
 static void measure(const struct sampler *sampler, const struct process *p,
@@ -238,10 +231,7 @@ static void measure(const struct sampler *sampler, const struct process *p,
   uint32_t swap_kb = p->member->track.now.vm_swap_kb;
 
   *ret = (struct sampled){.swap = 0};
-  if (sample->has_census)
-    measure_counted(&measure, ret);
-  else
-    measure_drawn(&measure, ret);
+  measure_parts(&measure, ret);
   sampled_doubt(ret, sample->unseen);
   if (!sampler->cycle->is_swap_used)
     return;
