@@ -29,6 +29,8 @@ static bool parse_value(struct cursor *s, enum status_known key,
     return parse_u32(s, &ret->parent_pid);
   case STATUS_UID:
     return parse_effective(s, &ret->uid_effective);
+  case STATUS_THREADS:
+    return parse_u32(s, &ret->threads);
   case STATUS_VM_SWAP:
     return parse_kb(s, &ret->vm_swap_bytes);
   case STATUS_VM_PTE:
@@ -45,7 +47,7 @@ static enum status_known parse_key(struct cursor *s) {
   } known[] = {
       {"State:", STATUS_STATE},    {"PPid:", STATUS_PARENT},
       {"Uid:", STATUS_UID},        {"VmPTE:", STATUS_VM_PTE},
-      {"VmSwap:", STATUS_VM_SWAP},
+      {"VmSwap:", STATUS_VM_SWAP}, {"Threads:", STATUS_THREADS},
   };
 
   for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -65,6 +67,8 @@ static enum status_known parse_key(struct cursor *s) {
  * …
  * VmPTE:	      48 kB
  * VmSwap:	       0 kB
+ * …
+ * Threads:	1
  * …
  *
  * The kernel escapes a newline in the name, so no process can add a line. A

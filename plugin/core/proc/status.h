@@ -10,10 +10,11 @@
 
 enum status_known {
   STATUS_UID = 1 << 0,
-  STATUS_VM_SWAP = 1 << 1,
-  STATUS_VM_PTE = 1 << 2,
-  STATUS_STATE = 1 << 3,
-  STATUS_PARENT = 1 << 4,
+  STATUS_THREADS = 1 << 1,
+  STATUS_VM_SWAP = 1 << 2,
+  STATUS_VM_PTE = 1 << 3,
+  STATUS_STATE = 1 << 4,
+  STATUS_PARENT = 1 << 5,
 };
 
 struct status_sample {
@@ -21,6 +22,7 @@ struct status_sample {
   char state;     /* of the thread; D: uninterruptible sleep */
   uint32_t parent_pid;
   uint32_t uid_effective;
+  uint32_t threads;
   uint64_t vm_swap_bytes; /* swapped-out anonymous memory, without shmem */
   uint64_t vm_pte_bytes;  /* page tables */
 };

@@ -79,6 +79,16 @@ static bool is_unchanged(const struct statm_sample *before,
          now->text_pages == before->text_pages;
 }
 
+/* Kernel threads and zombies have no further threads. Reading status cannot
+ * hang. */
+static bool has_further_threads(struct identify_ctx *in,
+                                const struct process *p) {
+  struct status_sample status;
+
+  return status_read_of(in->reader->setup.procfs, p->pid, &status) == 0 &&
+         status.threads > 1;
+}
+
 /* True if the pid may belong to another process, or run another program. */
 static bool may_be_other(struct identify_ctx *in, const struct process *p,
                          const struct statm_sample *now) {
@@ -94,13 +104,14 @@ static bool may_be_other(struct identify_ctx *in, const struct process *p,
 static void refresh_from_statm(struct identify_ctx *in, struct process *p) {
   struct statm_sample statm = {0};
   int rc = read_statm(in, p, &statm);
+  bool shows_none = rc == 0 && !p->is_dead_leader && !statm_has_mm(&statm);
   bool is_other;
 
-  /* Or only the main thread has ended, which an inspection will show. */
-  if (rc == 0 && !p->is_dead_leader && !statm_has_mm(&statm))
-    rc = PROCFS_GONE;
-  p->state = rc == PROCFS_GONE ? PROCESS_GONE : PROCESS_UNKNOWN;
-  if (rc != 0)
+  p->state = PROCESS_UNKNOWN;
+  /* If only the main thread has ended, its file shows no memory either. */
+  if (rc == PROCFS_GONE || (shows_none && !has_further_threads(in, p)))
+    p->state = PROCESS_GONE;
+  if (rc != 0 || shows_none)
     return;
   is_other = p->identified_ns && may_be_other(in, p, &statm);
   if (!p->is_dead_leader) { /* which shows no memory */

@@ -123,6 +123,30 @@ HANG_TEST(process_that_may_have_called_exec_is_not_known) {
   }
 }
 
+/* Its statm is that of a zombie; its threads live on. */
+HANG_TEST(dead_main_thread_that_cannot_be_inspected_is_alive) {
+  enum { WORKERS = 4 };
+  struct fake f = process(90, "g");
+
+  world_group(w, "g", "Comm", "g", NULL, NULL);
+  f.threads = 3;
+  world_put(w, f);
+  world_run(w, 0);
+  world_run(w, 1);
+  hang(w, WORKERS, "stat");
+  world_run_hung(w, 1, WORKERS);
+  f.state = 'Z';
+  world_put(w, f);
+  f.pid = 91; /* is not known either */
+  world_put(w, f);
+  f.pid = 92;
+  f.threads = 1;
+  world_put(w, f);
+  world_expect(w, 1, "g", "ps_count=nan pss=nan");
+  assert_int_equal(unidentified(w), WORKERS + 1);
+  let_go(w, WORKERS, "stat");
+}
+
 HANG_TEST(known_process_whose_stat_hangs_stays_a_member) {
   struct fake f = process(10, "a");
 

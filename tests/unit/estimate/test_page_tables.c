@@ -31,7 +31,7 @@ TEST(memory_that_comes_has_entries_and_tables_stay_when_it_goes) {
 }
 
 TEST(a_status_without_tables_leaves_what_is_known) {
-  const struct status_sample none = {.known = STATUS_UID};
+  const struct status_sample none = {.known = STATUS_THREADS};
   struct page_tables t = read_at(60, 1000), never = {.kib = 0};
 
   page_tables_take(&t, &none, 0);

@@ -6,8 +6,9 @@
 
 #include <string.h>
 
-static const unsigned all_known =
-    STATUS_STATE | STATUS_PARENT | STATUS_UID | STATUS_VM_SWAP | STATUS_VM_PTE;
+static const unsigned all_known = STATUS_STATE | STATUS_PARENT | STATUS_UID |
+                                  STATUS_THREADS | STATUS_VM_SWAP |
+                                  STATUS_VM_PTE;
 
 FIXTURE_PARSER(status_parse, struct status_sample)
 
@@ -18,6 +19,7 @@ TEST(a_capture_is_read_key_by_key) {
   assert_int_equal(s.known, all_known);
   assert_int_equal(s.state, 'S');
   assert_int_equal(s.uid_effective, 0);
+  assert_int_equal(s.threads, 1);
   assert_int_equal(s.vm_swap_bytes, 0);
   assert_int_equal(s.vm_pte_bytes, 72 * KIB);
 
@@ -41,15 +43,15 @@ TEST(a_known_key_with_another_value_is_rejected) {
       {"uids parted by blanks", TEXT("Uid:\t0 0 0 0\n")},
       {"uid overflows", TEXT("Uid:\t0\t4294967296\t0\t0\n")},
       {"uids on the next line", TEXT("Uid:\n0\t0\t0\t0\n")},
-      {"parent is no number", TEXT("PPid:\tx\n")},
-      {"parent overflows", TEXT("PPid:\t4294967296\n")},
-      {"parent runs on", TEXT("PPid:\t1x\n")},
-      {"parent cut short", TEXT("PPid:\t1")},
-      {"parent twice", TEXT("PPid:\t1\nPPid:\t1\n")},
+      {"threads are no number", TEXT("Threads:\tx\n")},
+      {"threads overflow", TEXT("Threads:\t4294967296\n")},
+      {"threads run on", TEXT("Threads:\t1x\n")},
+      {"threads cut short", TEXT("Threads:\t1")},
+      {"threads twice", TEXT("Threads:\t1\nThreads:\t1\n")},
       {"swap without unit", TEXT("VmSwap:\t 1\n")},
       {"page tables without number", TEXT("VmPTE:\t kB\n")},
       {"page tables run on", TEXT("VmPTE:\t1 kBs\n")},
-      {"an unknown line cut short", TEXT("PPid:\t2\nSig")},
+      {"an unknown line cut short", TEXT("Threads:\t2\nSig")},
   };
 
   fixture_refuse(cases, LENGTH(cases), is_taken);
