@@ -135,36 +135,30 @@ static double rarer(double gain, double sample, double estimate) {
   return fmin(mean, 1 / (1 / sample + RARE_KEPT / estimate));
 }
 
-/* its: the error of the estimate, to which a doubt is added. */
+/* its: the error of the estimate. */
 static void fuse(double *value, struct sampled_deviation *error,
-                 double estimate, struct sampled_deviation its, double doubt) {
-  double apart = *value - estimate, gain;
-  bool is_news;
-
-  its.noise = hypot(its.noise, doubt);
-  gain = gain_of(apart, error, &its);
+                 double estimate, const struct sampled_deviation *its) {
+  double apart = *value - estimate, gain = gain_of(apart, error, its);
   /* It may have pages that the earlier samples had ruled out. */
-  is_news = error->noise > NEWS * sampled_spread(&its);
+  bool is_news = error->noise > NEWS * sampled_spread(its);
+
   *value = estimate + gain * apart;
-  error->noise = mix(gain, error->noise, its.noise);
+  error->noise = mix(gain, error->noise, its->noise);
   if (!is_news)
-    error->rare = rarer(gain, error->rare, its.rare);
-  error->lag = its.lag + (apart - its.lag) * (is_news ? 1 : LAG_RATE);
+    error->rare = rarer(gain, error->rare, its->rare);
+  error->lag = its->lag + (apart - its->lag) * (is_news ? 1 : LAG_RATE);
 }
 
 void sampled_fuse(struct sampled *s, const struct rollup *estimate,
                   const struct sampled_error *error) {
-  /* The part of the estimate's bound that the sample lacks. */
-  double pss = fmax(error->pss_bound - s->error.pss_bound, 0);
-  double uss = fmax(error->uss_bound - s->error.uss_bound, 0);
   uint64_t files =
       estimate->bytes[ROLLUP_PSS_FILE] + estimate->bytes[ROLLUP_PSS_SHMEM];
 
   fuse(&s->pss[PAGE_ANON], &s->error.pss[PAGE_ANON],
-       (double)estimate->bytes[ROLLUP_PSS_ANON], error->pss[PAGE_ANON], pss);
+       (double)estimate->bytes[ROLLUP_PSS_ANON], &error->pss[PAGE_ANON]);
   fuse(&s->pss[PAGE_FILE], &s->error.pss[PAGE_FILE], (double)files,
-       error->pss[PAGE_FILE], pss);
-  fuse(&s->uss, &s->error.uss, (double)rollup_uss(estimate), error->uss, uss);
+       &error->pss[PAGE_FILE]);
+  fuse(&s->uss, &s->error.uss, (double)rollup_uss(estimate), &error->uss);
 }
 
 /* --- as a rollup --- */

@@ -188,7 +188,7 @@ TEST(samples_of_quiet_memory_add_up) {
 
 /* Far from the estimate: there is no mean of the two. But the next estimate may
  * be off again. */
-TEST(certain_sample_takes_the_place_of_the_estimate) {
+TEST(sample_that_is_far_off_takes_the_place_of_the_estimate) {
   struct sampled s = {.swap = 0}, before = {.swap = 0};
   struct sampled_error error = {.pss[PAGE_ANON].noise = MIB};
   struct rollup estimate;
@@ -198,10 +198,11 @@ TEST(certain_sample_takes_the_place_of_the_estimate) {
   sampled_rollup(&before, &estimate);
   sampled_add_exclusive(&s, PAGE_ANON, 80 * MIB);
   sampled_add_exclusive(&s, PAGE_FILE, MIB);
+  s.error.pss[PAGE_ANON].noise = 2 * MIB;
   sampled_fuse(&s, &estimate, &error);
   assert_near(s.pss[PAGE_ANON], 80 * MIB, 0);
   assert_near(s.uss, 81 * MIB, 0);
-  assert_near(sampled_pss_error(&s.error), 4 * MIB, 1);
+  assert_near(sampled_pss_error(&s.error), (2.6 * 2 + 4) * MIB, 1);
   assert_near(sampled_uss_error(&s.error), 4 * MIB, 1);
 }
 
