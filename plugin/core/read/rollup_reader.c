@@ -16,6 +16,21 @@ static int explain_missing(const struct rollup_reader *r, uint32_t pid) {
              : PROCFS_GONE;
 }
 
+/* True if another process has come to the pid since the inspection. The audit
+ * would take the difference of the two for an error of the estimate, and the
+ * published error would be that wide for an hour. */
+static bool is_of_another(const struct rollup_reader *r,
+                          const struct proc_ref *p,
+                          const struct rollup *found) {
+  uint64_t rss = found->bytes[ROLLUP_RSS];
+  uint64_t resident = p->resident_pages * r->pages.page_size;
+  struct stat_sample stat;
+
+  return (rss / 4 * 3 > resident || resident / 4 * 3 > rss) &&
+         inspect_stat(r->pages.procfs, p->pid, &stat) == 0 &&
+         stat.starttime_ticks != p->starttime_ticks;
+}
+
 static int read_rollup(struct rollup_reader *r, const struct proc_ref *p,
                        struct rollup *ret) {
   struct procfs *procfs = r->pages.procfs;
@@ -31,7 +46,8 @@ static int read_rollup(struct rollup_reader *r, const struct proc_ref *p,
   if (rc != 0)
     return rc;
   r->has_rollup = true;
-  return rollup_parse(text.text, text.len, ret);
+  rc = rollup_parse(text.text, text.len, ret);
+  return rc == 0 && is_of_another(r, p, ret) ? PROCFS_GONE : rc;
 }
 
 /* Memory that was added since statm was read is in the rollup, and must not be

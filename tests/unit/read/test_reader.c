@@ -141,6 +141,33 @@ FIXTURE_TEST(kernel_without_rollup_is_told_from_a_process_that_ended) {
   }
 }
 
+/* A size that we do not expect: then the start time tells whether the pid has
+ * come to another. */
+FIXTURE_TEST(rollup_of_another_process_is_not_taken) {
+  static const struct {
+    unsigned kb; /* is 8192 by statm */
+    bool is_other;
+    int result;
+  } cases[] = {{400, true, PROCFS_GONE},
+               {90000, true, PROCFS_GONE},
+               {400, false, 0},
+               {90000, false, 0}};
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct fake fake = server(10);
+    struct read_job job;
+
+    fake.private_kb = cases[i].kb;
+    fake.shared_kb = 0;
+    fake.starttime += cases[i].is_other;
+    reading_put(f, fake);
+    job = run_baseline(f);
+    assert_int_equal(job.result, cases[i].result);
+    if (job.result == 0)
+      assert_int_equal(rss_kb(&job), cases[i].kb);
+  }
+}
+
 FIXTURE_TEST(dead_main_thread_is_read_through_a_live_one) {
   struct fake live = server(12);
   struct read_job job;
