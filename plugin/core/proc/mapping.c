@@ -26,7 +26,7 @@ void mapping_table_done(struct mapping_table *t) {
 
 static int compare_names(const char *a, size_t a_len, const char *b,
                          size_t b_len) {
-  int order = memcmp(a, b, min(a_len, b_len));
+  int order = memcmp(a, b, (size_t)min(a_len, b_len));
 
   return order ? order : (a_len > b_len) - (a_len < b_len);
 }
