@@ -131,14 +131,14 @@ static void learn(struct rate *r, uint64_t cycle_ns, double off,
     return;
   if (r->cycle_ns != cycle_ns) {
     r->cycle_ns = cycle_ns;
+    if (r->exposed > 0)
+      r->high = fmax(r->high * HIGH_KEPT, r->off / r->exposed);
     r->off *= KEPT;
     r->exposed *= KEPT;
-    r->high *= HIGH_KEPT;
     r->known += (1 - r->known) * LEARNT;
   }
   r->off += off;
   r->exposed += exposed;
-  r->high = fmax(r->high, r->off / r->exposed);
 }
 
 /* Each new error, times those before it in this cycle. */

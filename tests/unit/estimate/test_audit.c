@@ -62,6 +62,21 @@ TEST(a_published_error_is_forgotten_slowly) {
   assert_true(pss(&a, &x, AUDIT_PUBLISHED) < 400);
 }
 
+/* Off alike, they are less off by their size: in a cycle, whichever comes
+ * first. */
+TEST(a_small_one_that_is_read_first_is_not_feared_for_a_large_one) {
+  struct audit a = {.cycle_ns = 0};
+  struct exposure small = exposed(CAUSE_FILES, 1e6);
+  struct exposure large = exposed(CAUSE_FILES, 1e9);
+  const struct audit_lesson l = {.pss_off = 1e6};
+
+  for (unsigned cycle = 1; cycle <= 60; cycle++) {
+    audit_learn(&a, cycle * SECOND, &small, &l);
+    audit_learn(&a, cycle * SECOND, &large, &l);
+  }
+  assert_true(pss(&a, &large, AUDIT_PUBLISHED) < 0.2e9);
+}
+
 /* Readings that were right may have been so by chance. */
 TEST(no_error_is_ever_ruled_out) {
   for (int k = 0; k < CAUSES; k++) {
