@@ -95,10 +95,12 @@ TEST(a_group_that_has_ended_is_kept_for_an_hour) {
   group_table_begin(&t, HOUR_NS);
   assert_int_equal(group_table_get_or_add(&t, "g", false, &rule, 7, &again), 0);
   assert_int_equal(g->rule, 0);
+  g->growth = (const struct growth *)&t;
   group_table_release(&t, g);
   group_table_begin(&t, 2 * HOUR_NS);
   assert_int_equal(group_table_get_or_add(&t, "g", false, &rule, 7, &again), 0);
   assert_int_equal(g->rule, 7);
+  assert_null(g->growth);
   take(&t, "g", false);
   assert_int_equal(g->rule, 7);
   g->last = NULL;

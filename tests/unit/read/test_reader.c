@@ -73,6 +73,23 @@ FIXTURE_TEST(mappings_are_of_smaps_or_of_maps) {
   assert_null(job.mappings.table.mappings);
 }
 
+FIXTURE_TEST(names_are_read_again_by_the_time_of_the_cycle) {
+  static const unsigned seconds[] = {1, 2, 61};
+
+  f->p.is_settled = true;
+  for (size_t i = 0; i < LENGTH(seconds); i++) {
+    struct read_job job;
+
+    assert_int_equal(reader_begin(&f->reader, seconds[i] * NS_PER_S), 0);
+    job = reading_run(f, READ_INSPECTION);
+    assert_int_equal(job.result, 0);
+    assert_int_equal(job.inspection.has_names, i != 1);
+    f->p.image = job.inspection.image;
+    f->p.identified_ns = NS_PER_S;
+    inspection_done(&job.inspection);
+  }
+}
+
 FIXTURE_TEST(rollup_takes_by_the_clock) {
   assert_int_equal(reading_run(f, READ_ROLLUP).took_ns, TOOK_NS);
   assert_int_equal(run_baseline(f).took_ns, TOOK_NS);
