@@ -2,11 +2,13 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "proc/arith.h"
 #include "proc/duration.h"
 
+#define PAIRS_MOST (GROWTH_POINTS * (GROWTH_POINTS - 1) / 2)
 #define PARTS 6
 #define POINTS_AGREED 3
 #define RECENT_POINTS 20
@@ -92,17 +94,16 @@ static bool find_span(const struct growth *g, size_t first, struct span *ret) {
   return true;
 }
 
-static double seconds_between(const struct growth_point *a,
-                              const struct growth_point *b) {
-  return (double)(b->time_ns - a->time_ns) / (double)NS_PER_S;
+/* Bytes a second; 0 for the same point. */
+static double slope_of(const struct growth_point *a,
+                       const struct growth_point *b) {
+  double seconds = (double)(b->time_ns - a->time_ns) / (double)NS_PER_S;
+
+  return a == b ? 0 : ((double)b->bytes - (double)a->bytes) / seconds;
 }
 
-/* Bytes a second; 0 for the same point. */
 static double slope_between(const struct span *s, size_t from, size_t to) {
-  const struct growth_point *a = s->lows[from], *b = s->lows[to];
-
-  return a == b ? 0
-                : ((double)b->bytes - (double)a->bytes) / seconds_between(a, b);
+  return slope_of(s->lows[from], s->lows[to]);
 }
 
 static bool is_steady(const struct span *s) {
@@ -151,20 +152,29 @@ static bool is_new(const struct growth *g, const struct span *s) {
   return before.top == 0 || has_left(before, rise_of(s).top);
 }
 
-/* The rise of all pairs of points by their time; 0 if it is not significant. */
+static int compare_slopes(const void *left, const void *right) {
+  double a = *(const double *)left, b = *(const double *)right;
+
+  return (a > b) - (a < b);
+}
+
+/* The median slope of all pairs of points, which a step at the end of the span
+ * hardly changes; 0 if it is not significant. */
 static double significant_slope(const struct span *s) {
-  double rise = 0, seconds = 0, score = 0;
-  size_t pairs = s->n * (s->n - 1) / 2;
+  double slopes[PAIRS_MOST], score = 0;
+  size_t pairs = 0;
 
   for (const struct growth_point *a = s->points; a < s->points + s->n; a++)
     for (const struct growth_point *b = a + 1; b < s->points + s->n; b++) {
-      double change = (double)b->bytes - (double)a->bytes;
+      double slope = slope_of(a, b);
 
-      score += (change > 0) - (change < 0);
-      rise += change;
-      seconds += seconds_between(a, b);
+      score += (slope > 0) - (slope < 0);
+      slopes[pairs++] = slope;
     }
-  return score < SIGNIFICANT_TAU * (double)pairs ? 0 : rise / seconds;
+  if (score < SIGNIFICANT_TAU * (double)pairs)
+    return 0;
+  qsort(slopes, pairs, sizeof(*slopes), compare_slopes);
+  return slopes[pairs / 2];
 }
 
 /* The growth that the span shows; 0 for none. The pairs are compared last,

@@ -26,8 +26,8 @@
  *   - It is new. The memory has left the range that it moved in before the span
  *     by a quarter of that range: garbage that gathers again goes where it was.
  * Three points in a row have to agree that there is growth, or that there is
- * none any more. The growth is the rise between all pairs of points, divided by
- * their time, of the longer span that shows it, and otherwise 0.
+ * none any more. The growth is the median of the slopes between the points
+ * (Theil and Sen) of the longer span that shows it, and otherwise 0.
  *
  * A rise that comes down again by half was not a leak. That is learnt: for 30
  * windows, and 30 hours at least, growth up to that level and a quarter of the

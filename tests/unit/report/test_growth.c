@@ -150,6 +150,24 @@ TEST(a_leak_since_the_start_is_told_when_a_quarter_of_the_window_is_over) {
   }
 }
 
+/* Ten times what leaks in an hour comes at once, and stays for 10 minutes. */
+static double leak_below_a_dump(struct setting *s, double t) {
+  bool is_dump = t > 2 * s->window && t < 2 * s->window + 600;
+
+  return 500 * MB + moves_by_chance() / 5 + MB * t / 30 +
+         (is_dump ? 1200 * MB : 0);
+}
+
+TEST(a_dump_does_not_change_the_speed_of_a_leak) {
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    struct setting s = set(HOUR, 10, seed);
+    struct told told = play(&s, leak_below_a_dump, 3 * HOUR);
+
+    assert_true(told.first < HOUR && told.last > 2 * HOUR);
+    assert_true(told.least > 0.8 * MB / 30 && told.most < 1.2 * MB / 30);
+  }
+}
+
 TEST(a_leak_is_told_in_windows_of_any_length) {
   static const double windows[] = {600, 3600, DAY, 7 * DAY};
 
