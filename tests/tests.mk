@@ -111,7 +111,7 @@ $(call wrap,core/test_page_size,uname)
 $(call wrap,match/test_match,regexec fnmatch)
 $(call wrap,proc/test_user,getpwuid_r)
 $(call wrap,proc/test_mapping,malloc)
-$(call wrap,snapshot/test_store,write close fstat geteuid)
+$(call wrap,snapshot/test_store,write close fstat geteuid mkdir)
 
 # Pauses are counted and not made.
 $(call wrap,sample/test_page_sample sample/test_page_layout,nanosleep)

@@ -98,14 +98,15 @@ static int check_directory(int fd) {
 
 /* Opened for each file: since the last one the directory may have been moved,
  * mounted over or made writable. An open directory would also prevent an
- * unmount. */
+ * unmount. mkdir() comes last: an automounter and NFS may refuse it, and not
+ * say that the directory is there. */
 static int open_directory(const char *directory, bool makes) {
-  bool is_new = makes && mkdir(directory, DIRECTORY_MODE) == 0;
-  int fd, rc;
+  const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  int fd = open(directory, flags), rc;
+  bool is_new = makes && fd < 0 && errno == ENOENT;
 
-  if (makes && !is_new && errno != EEXIST)
-    return -errno;
-  fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (is_new)
+    fd = mkdir(directory, DIRECTORY_MODE) == 0 ? open(directory, flags) : -1;
   if (fd < 0)
     return -errno;
   /* mkdir() applies the umask. */

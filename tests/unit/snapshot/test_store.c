@@ -23,9 +23,10 @@
 /* --- calls that fail, and whose the files are ------------------------------*/
 
 static struct {
-  bool writes_nothing;  /* and gives no reason */
-  unsigned interrupted; /* so many writes are */
-  bool close_fails;     /* of what can be written to */
+  bool writes_nothing;     /* and gives no reason */
+  unsigned interrupted;    /* so many writes are */
+  bool close_fails;        /* of what can be written to */
+  bool makes_no_directory; /* as an automounter, before it has mounted it */
   bool has_owner, has_euid;
   uid_t owner, euid;
 } fake;
@@ -60,6 +61,14 @@ int __wrap_fstat(int fd, struct stat *st) {
   if (fake.has_owner)
     st->st_uid = fake.owner;
   return r;
+}
+
+WRAPPED(int, mkdir, const char *path, mode_t mode);
+int __wrap_mkdir(const char *path, mode_t mode) {
+  if (!fake.makes_no_directory)
+    return __real_mkdir(path, mode);
+  errno = EACCES;
+  return -1;
 }
 
 WRAPPED(uid_t, geteuid, void);
@@ -263,6 +272,12 @@ FIXTURE_TEST(directory_is_made_and_file_is_called_by_time_and_subject) {
 
   assert_int_equal(add_at(p, "../../x", SECOND_NS, "x"), 0);
   assert_file(p, "captures/smaps-19700101T000001Z-.._.._x.json", "x");
+}
+
+FIXTURE_TEST(a_directory_that_is_there_is_not_made) {
+  assert_int_equal(add(p, "web"), 0);
+  fake.makes_no_directory = true;
+  assert_int_equal(add(p, "web"), 0);
 }
 
 FIXTURE_TEST(a_file_in_place_of_the_directory_is_refused) {
