@@ -45,6 +45,7 @@ struct option {
   /* 0, -EINVAL with scope->reason set, or -ENOMEM. A block returns 1 after a
    * mistake inside was logged. */
   int (*apply)(struct scope *scope, const oconfig_item_t *item);
+  bool is_block; /* it may be one */
   enum option_kind kind;
   enum option_place place;
   size_t offset;
@@ -392,9 +393,9 @@ static const struct option common_options[] = {
 static const struct option top_options[] = {
     {"Process", .apply = apply_process},
     {"ProcessMatch", .apply = apply_process_match},
-    {"Group", .apply = apply_group},
-    {"Ignore", .apply = apply_ignore},
-    {"Other", .apply = apply_other},
+    {"Group", .apply = apply_group, .is_block = true},
+    {"Ignore", .apply = apply_ignore, .is_block = true},
+    {"Other", .apply = apply_other, .is_block = true},
     BOOLEAN("Host", settings, reports_host),
     COUNT("MaxGroups", settings, max_groups, SETTINGS_MAX_GROUPS_LIMIT),
     {"ProcRoot", .apply = apply_proc_root},
@@ -407,7 +408,7 @@ static const struct option top_options[] = {
     SECONDS("StateInterval", settings, state_interval_ns, 0, 86400),
     BOOLEAN("StateAtStart", settings, has_state_at_start),
     CHOICE("CommandLines", settings, command_lines),
-    {"Capture", .apply = apply_capture},
+    {"Capture", .apply = apply_capture, .is_block = true},
     {.rest = common_options}};
 
 /* Options of a block besides the selectors. */
@@ -445,12 +446,15 @@ static int apply(struct scope *scope, const struct option *options,
                  const oconfig_item_t *item) {
   const struct option *option = find_option(options, item->key);
 
-  if (option)
-    return option->apply ? option->apply(scope, item)
-                         : set_field(scope, option, item);
-  return scope->rule && selector_find(item->key) >= 0
-             ? add_selector(scope, item)
-             : refuse_option(scope, item->key);
+  if (!option && !(scope->rule && selector_find(item->key) >= 0))
+    return refuse_option(scope, item->key);
+  /* What is inside, such as a selector, would have no effect. */
+  if (item->children_num > 0 && !(option && option->is_block))
+    return config_error_set(&scope->reason, "expected an option, not a block");
+  if (!option)
+    return add_selector(scope, item);
+  return option->apply ? option->apply(scope, item)
+                       : set_field(scope, option, item);
 }
 
 /* Applies the items of a block. Logs each mistake, and returns 1 then. */
