@@ -314,7 +314,6 @@ FIXTURE_TEST(options_have_fields_and_units_of_their_own) {
                    metric_find("pss", &reason) | metric_find("uss", &reason));
   assert_int_equal(s.policy.max_age_ns, 2 * NS_PER_S);
   assert_int_equal(s.policy.max_lock_hold_ns, 3 * NS_PER_MS);
-  assert_int_equal(s.policy.unsampled_lock_hold_ns, 0);
   assert_int_equal(s.policy.refresh, REFRESH_ALWAYS);
   assert_int_equal(s.read_timeout_ns, 4500 * NS_PER_MS);
   assert_true(s.read_budget_percent == 0.5);
@@ -342,6 +341,9 @@ FIXTURE_TEST(options_have_fields_and_units_of_their_own) {
   assert_int_equal(s.rules[0].report.growth_window_ns, 90 * NS_PER_S);
   assert_int_equal(s.rules[0].report.absolute, CHOICE_YES);
   assert_true(s.rules[0].takes_children && s.rules[0].is_view);
+  assert_int_equal(settings_finish(&s), 0);
+  assert_int_equal(s.rules[0].policy.unsampled_lock_hold_ns, NS_PER_MS / 2);
+  assert_int_equal(s.other.policy.unsampled_lock_hold_ns, 3 * NS_PER_MS);
   settings_done(&s);
 }
 
