@@ -18,7 +18,7 @@ static bool parse_comm(struct cursor *s, char ret[STAT_COMM_SIZE]) {
   close = memrchr(s->at, ')', (size_t)(s->end - s->at));
   if (!close)
     return false;
-  len = min((size_t)(close - s->at), STAT_COMM_SIZE - 1);
+  len = (size_t)min((uint64_t)(close - s->at), STAT_COMM_SIZE - 1);
   memcpy(ret, s->at, len);
   ret[len] = '\0';
   s->at = close + 1;
