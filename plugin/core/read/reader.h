@@ -39,8 +39,7 @@ void reader_done(struct reader *r);
  * because memory or descriptors have run out. */
 int reader_begin(struct reader *r, uint64_t now_ns);
 
-/* The number of hung reads. With WORKER_POOL_MAX of them no other read is made.
- */
+/* The number of hung reads; with WORKER_POOL_MAX of them no other is made. */
 unsigned reader_count_hung(const struct reader *r);
 
 /*
