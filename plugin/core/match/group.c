@@ -71,6 +71,8 @@ static void begin_group(const struct group_table *t, struct group *g,
   g->policy = &rule->policy;
   g->rule = index;
   g->rule_attributes = rule_attributes(rule);
+  free(g->track);
+  g->track = NULL;
   g->growth = NULL;
   g->used_ns = t->now_ns;
 }

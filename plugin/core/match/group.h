@@ -75,7 +75,7 @@ void group_table_begin(struct group_table *t, uint64_t now_ns);
 /*
  * Gets the group, or adds it. GROUP_REFUSED if there are MaxGroups other names
  * of templates, or -ENOMEM. Does not add a reference. A group that begins anew
- * is of this rule.
+ * is of this rule, and what was learnt of it is forgotten.
  */
 int group_table_get_or_add(struct group_table *t, const char *name,
                            bool is_fixed, const struct rule *rule, size_t index,

@@ -3,6 +3,7 @@
 #include "match/group.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "draw.h"
@@ -96,11 +97,13 @@ TEST(a_group_that_has_ended_is_kept_for_an_hour) {
   assert_int_equal(group_table_get_or_add(&t, "g", false, &rule, 7, &again), 0);
   assert_int_equal(g->rule, 0);
   g->growth = (const struct growth *)&t;
+  g->track = malloc(1);
   group_table_release(&t, g);
   group_table_begin(&t, 2 * HOUR_NS);
   assert_int_equal(group_table_get_or_add(&t, "g", false, &rule, 7, &again), 0);
   assert_int_equal(g->rule, 7);
   assert_null(g->growth);
+  assert_null(g->track);
   take(&t, "g", false);
   assert_int_equal(g->rule, 7);
   g->last = NULL;
