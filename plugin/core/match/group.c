@@ -90,8 +90,7 @@ int group_table_get_or_add(struct group_table *t, const char *name,
   g = is_found ? t->groups[place] : add_at(t, place, name, is_fixed);
   if (!g)
     return -ENOMEM;
-  if (!is_found ||
-      (!g->is_fixed && g->references == 0 && g->used_ns < t->now_ns))
+  if (!is_found || (!g->is_fixed && g->references == 0))
     begin_group(t, g, rule, index);
   *ret = g;
   return 0;

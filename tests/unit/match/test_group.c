@@ -105,7 +105,7 @@ TEST(a_group_that_has_ended_is_kept_for_an_hour) {
   assert_null(g->growth);
   assert_null(g->track);
   take(&t, "g", false);
-  assert_int_equal(g->rule, 7);
+  assert_int_equal(g->rule, 0);
   g->last = NULL;
   group_table_begin(&t, 3 * HOUR_NS);
   assert_int_equal(t.n, 0);
