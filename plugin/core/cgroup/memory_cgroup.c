@@ -253,7 +253,10 @@ static void read_place(const struct place *place, bool is_new,
 
 int memory_cgroup_read(struct procfs *procfs, const char *path,
                        struct memory_cgroup *m) {
-  struct place place = {.procfs = procfs, .path = path, .fd = -1};
+  struct place place = {.procfs = procfs,
+                        .version = &versions[CGROUP_UNIFIED],
+                        .path = path,
+                        .fd = -1};
   bool is_new = m->hierarchy == CGROUP_NOWHERE;
   int rc;
 
