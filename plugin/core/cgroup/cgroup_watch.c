@@ -65,9 +65,11 @@ static void clear_nodes(const struct cgroup_tree *cgroups,
 static void add_member(struct group *g, const struct process *p) {
   struct cgroup_node *node = p->cgroup;
 
-  g->cgroup_pid = p->pid;
-  if (g->cgroup_absence == CGROUP_EMPTY)
+  /* The first is mostly the oldest, and the last one may be about to end. */
+  if (g->cgroup_absence == CGROUP_EMPTY) {
     g->cgroup_absence = CGROUP_PRESENT;
+    g->cgroup_pid = p->pid;
+  }
   if (g->cgroup_absence != CGROUP_PRESENT)
     return;
   if (!node)
@@ -298,7 +300,8 @@ static void adopt_reading(struct cgroup_watch *w, struct watched_cgroup *c,
   c->now = *reading;
   back_off_forgive(&c->hung);
   compare_counts(w, c, &before);
-  if (reading->wants & CGROUP_WANTS_LIMIT) {
+  /* If the member that was asked has ended, it is asked again at once. */
+  if (reading->wants & CGROUP_WANTS_LIMIT && !reading->is_gone) {
     c->slow_ns = w->now_ns;
     c->slow_bytes = c->now.memory.bytes;
   }

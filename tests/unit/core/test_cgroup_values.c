@@ -237,6 +237,23 @@ WORLD_TEST(control_group_with_other_processes_is_looked_for_at_once) {
   expect_path(w, "web.service", WEB);
 }
 
+/* As the start script of a service does. */
+WORLD_TEST(member_that_ends_while_it_is_asked_costs_one_cycle) {
+  cgroup_make(w, WEB, "1000\n");
+  cgroup_put(w, WEB "/memory.max", "4000\n");
+  cgroup_join(w, 10, "a", WEB);
+  cgroup_join(w, 12, "b", WEB);
+  world_group(w, "g", "Comm", "a", "Cgroup", "*");
+  expect_absent(w, "g", CGROUP_SHARED);
+  world_run(w, 10);
+  proctree_end(&w->tree, 12);
+  proctree_unlink(&w->tree, "10/cgroup");
+  world_expect(w, 10, "g", "ps_count=1");
+  assert_null(group_of(w, "g")->cgroup);
+  cgroup_join(w, 10, "a", WEB);
+  world_expect(w, 10, "g", "cgroup=1000 cgroup_limit=4000");
+}
+
 WORLD_TEST(control_group_without_the_controller_has_no_memory) {
   start_web(w);
   proctree_unlink(&w->tree, CGROUPS WEB "/memory.current");
