@@ -187,13 +187,20 @@ int selector_match(const struct selector *s, const struct attributes *id,
   return fnmatch(s->pattern, value, 0) == 0 || is_uid(s, id);
 }
 
-/* False if the pattern ends in the plain name of another program. */
+/* False if the pattern ends in the plain name of another program; a regular
+ * expression has it between a slash and $. */
 static bool could_run(const struct selector *s, const char *comm) {
+  bool is_regex = s->test == SELECT_REGEX;
   const char *slash = strrchr(s->pattern, '/');
   const char *name = slash ? slash + 1 : s->pattern;
+  size_t len = strcspn(name, is_regex ? "*?[]\\.+(){}|^$" : "*?[]\\");
 
-  return s->test == SELECT_REGEX || strpbrk(name, "*?[]\\") ||
-         strncmp(name, comm, COMM_MAX) == 0;
+  if (strcmp(name + len, is_regex ? "$" : "") != 0 ||
+      (is_regex && (!slash || strchr(s->pattern, '|'))))
+    return true;
+  if (len > COMM_MAX)
+    len = COMM_MAX;
+  return strlen(comm) == len && memcmp(name, comm, len) == 0;
 }
 
 bool selector_could_match(const struct selector *s, const struct glimpse *g) {

@@ -104,6 +104,7 @@ TEST(first_15_bytes_of_a_name_tell) {
       {"16 bytes and $", "g", "ExecutableMatch /prometheus-alert$"}};
   static const struct block other[] = {
       {"differs early", "g", "Executable /usr/bin/prometheus-alarm"},
+      {"the same of $", "g", "ExecutableMatch /prometheus-alarm$"},
       {"ends early", "g", "Executable /usr/bin/prometheus"}};
   struct glimpse g = hidden;
 
