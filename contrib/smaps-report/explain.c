@@ -74,14 +74,16 @@ static void print_groups(const struct process *p, struct text *t,
     text_add_name(t, p->groups[i], s);
   }
   if (p->n_groups == 0)
-    text_add(t, "none");
+    text_add(t, process_was_not_identified(p) ? "unknown" : "none");
   text_print(t, COLOUR_NONE, s);
 }
 
 static void print_rule(const struct document *d, const struct process *p,
                        struct text *t, const struct style *s) {
   begin(t, "rule");
-  if (p->rule == UNKNOWN)
+  if (process_was_not_identified(p))
+    text_add(t, "unknown: the process could not be identified");
+  else if (p->rule == UNKNOWN)
     text_add(t, "none matches");
   else
     add_rule(t, d, p->rule, s);

@@ -505,6 +505,15 @@ class Unknown(ReportTest):
         path = self.write(document)
         self.assertIn(words, self.report("explain", path, 900))
 
+    def test_the_rule_of_an_unidentified_process_is_unknown(self):
+        document = load(STATE)
+        process = document["processes"][0]
+        process.update(groups=[], usage={})
+        process.pop("rule", None)
+        path = self.write(document)
+        words = "unknown: the process could not be identified\n"
+        self.assertIn(words, self.report("explain", path, process["pid"]))
+
 
 class CausesOfErrors(ReportTest):
     WORDS = (
