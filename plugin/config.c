@@ -512,16 +512,28 @@ static int apply_other(struct scope *scope, const oconfig_item_t *item) {
   return rc == 0 ? fill_rule(scope, other, common_options, item) : rc;
 }
 
+/* It would look like a block for the group of that name. */
+static int refuse_name(struct scope *scope, const oconfig_item_t *block) {
+  return block->values_num > 0
+             ? config_error_set(&scope->reason,
+                                "expected a block without a name")
+             : 0;
+}
+
 static int apply_ignore(struct scope *scope, const oconfig_item_t *block) {
   struct rule *rule;
-  int rc = settings_add_rule(scope->settings, NULL, &rule, &scope->reason);
+  int rc = refuse_name(scope, block);
 
+  if (rc == 0)
+    rc = settings_add_rule(scope->settings, NULL, &rule, &scope->reason);
   return rc == 0 ? fill_rule(scope, rule, ignore_options, block) : rc;
 }
 
 static int apply_capture(struct scope *scope, const oconfig_item_t *block) {
-  int rc = apply_block(scope, capture_options, block);
+  int rc = refuse_name(scope, block);
 
+  if (rc == 0)
+    rc = apply_block(scope, capture_options, block);
   if (rc == 0 && !scope->settings->capture.directory)
     return config_error_set(&scope->reason,
                             "expected a Directory in the block");
