@@ -66,9 +66,9 @@ void matcher_done(struct matcher *m);
  * those whose name MaxGroups had refused and would accept now, and of the
  * descendants of processes whose claims change: of a process that was matched
  * last, in the next cycle. A process that loses its parent keeps what it
- * inherited. A process for which memory runs out becomes
- * PROCESS_UNKNOWN and is tried again in the next cycle. Returns 0, or -ENOMEM
- * before any process is matched.
+ * inherited. A process for which memory runs out becomes PROCESS_UNKNOWN and is
+ * tried again in the next cycle. Returns 0, or -ENOMEM before any process is
+ * matched.
  *
  * The time of a regular expression grows with the square of the length of the
  * text, and untrusted users choose the texts. So a cycle takes at most

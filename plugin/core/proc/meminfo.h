@@ -4,8 +4,8 @@
 
 #include <smaps/text.h>
 
-/* The keys whose absence matters; the value of another one that is missing
- * is 0. */
+/* The keys whose absence matters; the value of another one that is missing is
+ * 0. */
 enum meminfo_known {
   MEMINFO_PERCPU = 1 << 0,     /* since 4.20 */
   MEMINFO_HUGE_PAGES = 1 << 1, /* with CONFIG_HUGETLB_PAGE */

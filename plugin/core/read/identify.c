@@ -98,9 +98,9 @@ static bool may_be_other(struct identify_ctx *in, const struct process *p,
 }
 
 /* Uses statm instead of an inspection. A known process stays alive as it was,
- * as long as it has memory and shows no change; the reason for an
- * inspection persists. A process that may have changed groups is due to be
- * matched, and counts as unidentified until then. */
+ * as long as it has memory and shows no change; the reason for an inspection
+ * persists. A process that may have changed groups is due to be matched, and
+ * counts as unidentified until then. */
 static void refresh_from_statm(struct identify_ctx *in, struct process *p) {
   struct statm_sample statm = {0};
   int rc = read_statm(in, p, &statm);

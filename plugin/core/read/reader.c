@@ -284,8 +284,7 @@ static bool is_same_target(const struct task *task,
 }
 
 /* The file in which a read of the process or PID file still hangs; NULL for
- * none. No other worker may read it, or all workers would come to hang in
- * it. */
+ * none. No other worker may read it, or all would come to hang in it. */
 static const char *still_hung_file(const struct reader *r,
                                    const struct read_job *job) {
   for (unsigned i = 0; i < WORKER_POOL_MAX; i++) {

@@ -3,10 +3,9 @@
  * was if its processes have ended, because the alarm comes an interval later.
  *
  * A group without members keeps the state of the last cycle in which it had
- * any, for an hour. If its largest member
- * ended some intervals before the others, as by the OOM killer, the state is
- * from before its end. A restarted group keeps that state for some intervals,
- * too, for the alarm about a kill.
+ * any, for an hour. If its largest member ended some intervals before the
+ * others, as by the OOM killer, the state is from before its end. A restarted
+ * group keeps that state for some intervals, too, for the alarm about a kill.
  */
 #ifndef SMAPS_LAST_KNOWN_H
 #define SMAPS_LAST_KNOWN_H
