@@ -509,7 +509,7 @@ static unsigned waiting_of(const struct process *p) {
   return p->is_match_deferred ? p->times_deferred : p->refusals;
 }
 
-/* Who has waited longest comes first. */
+/* The process that has waited longest comes first. */
 static int compare_waiting(const void *a, const void *b) {
   const struct process *x = *(struct process *const *)a;
   const struct process *y = *(struct process *const *)b;
