@@ -13,15 +13,15 @@ struct argument_list_s {
 };
 typedef struct argument_list_s argument_list_t;
 
-/* Told for each file that cannot be parsed. The program defines it. */
+/* Called for each file that cannot be parsed. The program defines it. */
 void oconfig_mistake(const char *file, int line, const char *near,
                      const char *words);
 
-/* Told for each character that is no token, and is ignored. */
+/* Called for each character that is no token, and is ignored. */
 void oconfig_ignored(const char *file, int line, const char *text);
 
-/* Told for each option from whose strings a backslash was removed, and neither
- * a quotation mark nor a backslash follows it, but c. */
+/* Called for each option from whose strings a backslash was removed that c
+ * follows, and neither a quotation mark nor a backslash. */
 void oconfig_unescaped(const char *file, int line, const oconfig_item_t *option,
                        char c);
 

@@ -35,7 +35,7 @@ static const struct {
 #define KEPT 0.93
 /* And of the highest of late. */
 #define HIGH_KEPT 0.974
-/* The part of what is not known yet that a cycle with a lesson tells. */
+/* The part of what is not known yet that a cycle with a lesson shows. */
 #define LEARNT 0.18
 
 static double seen(const struct rate *r, enum audit_level level) {
@@ -155,8 +155,8 @@ static double part_of(double own, double others) {
 }
 
 /* The mean square of what one of the causes of an error has made of it, as far
- * as the error tells: own is what was to be expected of that cause, others of
- * the rest. The smaller its part, the less the error tells, and weighs. */
+ * as the error shows: own is what was to be expected of that cause, others of
+ * the rest. The smaller its part, the less the error shows, and weighs. */
 static void learn_part(struct rate *r, uint64_t cycle_ns, double off,
                        double own, double others, double exposed) {
   double part = part_of(own, others);

@@ -311,7 +311,7 @@ static double relatives_bound(const struct change *c) {
 }
 
 /* The estimate takes it to cost half way between its least and its most; but
- * SwapPss does not tell what relatives have in memory. */
+ * SwapPss does not show what relatives have in memory. */
 static double returned_error(const struct change *c) {
   double n = fork_family_size(c->track);
   double part =

@@ -7,7 +7,7 @@
 #include "proc/duration.h"
 #include "proc/rule.h"
 
-/* A few pages teach little; a reading that tells of LEARN_WELL_BYTES weighs as
+/* A few pages teach little; a reading that shows LEARN_WELL_BYTES weighs as
  * much as all that was learnt before. */
 #define LEARN_LEAST_BYTES (UINT64_C(64) << 10)
 #define LEARN_WELL_BYTES 3145728.0
@@ -251,7 +251,7 @@ static struct rollup learn(const struct cycle *cycle, const struct track *t,
   return expected;
 }
 
-/* The first one tells more than no lesson. */
+/* The first lesson counts whole: nothing is known before it. */
 static void follow(double *known, double seen, double rate) {
   *known = *known < 0 ? seen : *known + (seen - *known) * rate;
 }

@@ -100,7 +100,7 @@ struct track {
   uint32_t group_pages;       /* counted in group_set */
   uint32_t family_pages;      /* and in the set of its family */
   double relatives_moved;     /* the part since the baseline, at most */
-  double breaks;              /* family->cow_breaks, as that was told by */
+  double breaks;              /* family->cow_breaks that made broken_bytes */
   uint64_t broken_bytes;      /* by its faults since the baseline */
   uint64_t told_returned;     /* of what it got back from swap since then */
   uint64_t told_bytes;        /* that it left to its relatives since then */

@@ -260,7 +260,7 @@ static void defer_large(struct measurer *m, struct process *p) {
   diag_note(m->diags, DIAG_TOO_LARGE, p, 0, "smaps_rollup");
 }
 
-/* Nothing tells how cheap the first reading of a process is. SwapPss, of which
+/* Nothing shows how cheap the first reading of a process is. SwapPss, of which
  * there is no error, can be off wherever there is swap. */
 static bool is_worth_nothing(const struct member *m, struct doubt error) {
   return doubt_bytes(error) < (m->cost.is_learnt ? 1 : ERROR_LEAST_BYTES) &&
