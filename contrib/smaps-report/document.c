@@ -98,10 +98,6 @@ bool process_is_from(const struct process *p, const char *source) {
   return p->source && strcmp(p->source, source) == 0;
 }
 
-bool process_was_not_identified(const struct process *p) {
-  return p->n_groups == 0 && amounts_get(&p->amounts, AMOUNT_RSS) == UNKNOWN;
-}
-
 bool process_is_in_parent(const struct process *p) {
   return process_is_from(p, "parent");
 }

@@ -283,9 +283,6 @@ bool process_is_in(const struct process *p, const char *group);
 /* True if its values are from this source (smaps-snapshot(5)). */
 bool process_is_from(const struct process *p, const char *source);
 
-/* True if it could not be identified: it may be in any group. */
-bool process_was_not_identified(const struct process *p);
-
 /* True if the process shares its parent's memory, which counts there. */
 bool process_is_in_parent(const struct process *p);
 

@@ -46,6 +46,11 @@ static void add_processes(struct view *v, struct table *t) {
 
 /* ---- groups ---- */
 
+/* True of a process that may be in any group. */
+static bool is_unidentified(const struct process *p) {
+  return p->n_groups == 0 && amounts_get(&p->amounts, AMOUNT_RSS) == UNKNOWN;
+}
+
 /* A group's number of members is unknown while processes cannot be identified
  * or are hidden, as process 1 then is. A capture does not show either. */
 static bool may_lack_members(const struct document *d) {
@@ -56,7 +61,7 @@ static bool may_lack_members(const struct document *d) {
     has_unknown |= d->groups[i].processes == UNKNOWN;
   for (size_t i = 0; i < d->n_processes; i++) {
     has_first |= d->processes[i].pid == 1;
-    has_unidentified |= process_was_not_identified(&d->processes[i]);
+    has_unidentified |= is_unidentified(&d->processes[i]);
   }
   return has_unknown && (!has_first || has_unidentified);
 }

@@ -508,7 +508,7 @@ class Unknown(ReportTest):
     def test_the_rule_of_an_unidentified_process_is_unknown(self):
         document = load(STATE)
         process = document["processes"][0]
-        process.update(groups=[], usage={})
+        process.update(groups=[], usage={}, source="unreadable")
         process.pop("rule", None)
         path = self.write(document)
         words = "unknown: the process could not be identified\n"
