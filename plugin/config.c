@@ -379,7 +379,7 @@ static int apply_ignore(struct scope *scope, const oconfig_item_t *block);
 static int apply_other(struct scope *scope, const oconfig_item_t *item);
 static int apply_capture(struct scope *scope, const oconfig_item_t *block);
 
-/* Of the top level, a group, and Other. */
+/* The options that the top level, a group and Other have in common. */
 static const struct option common_options[] = {
     {"Report", .apply = apply_report},
     CHOICE("ValuesAbsolute", report, absolute),
@@ -448,7 +448,7 @@ static int apply(struct scope *scope, const struct option *options,
 
   if (!option && !(scope->rule && selector_find(item->key) >= 0))
     return refuse_option(scope, item->key);
-  /* What is inside, such as a selector, would have no effect. */
+  /* The items inside, such as a selector, would have no effect. */
   if (item->children_num > 0 && !(option && option->is_block))
     return config_error_set(&scope->reason, "expected an option, not a block");
   if (!option)

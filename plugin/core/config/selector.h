@@ -39,7 +39,7 @@ struct selector {
   enum attribute attribute; /* ATTRIBUTES for a PID file */
   char *pattern;            /* or the path of the PID file */
   regex_t regex;
-  /* Of a PID file, kept by pid_watch.h: the process that it names (0 if
+  /* pid_watch.h keeps these of a PID file: the process that it names (0 if
    * unknown), true if it could be read, and the start time of the process when
    * it was read (0 for none). */
   uint32_t pid;

@@ -325,8 +325,8 @@ static bool are_strangers_new(const struct cycle *cycle, const struct track *t,
 
 /* Takes what was measured for the new baseline. New strangers are counted as
  * children that came after the processes were listed and have ended: nobody
- * else pays their part. What is shared at the first reading may be so for good.
- * The next reading has to confirm either. */
+ * else pays their part. Memory that is shared at the first reading may be so
+ * for good. The next reading has to confirm either. */
 static void begin_anew(const struct cycle *cycle, struct track *t,
                        const struct rollup *rollup,
                        const struct observation *at) {

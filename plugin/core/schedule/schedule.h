@@ -36,7 +36,7 @@ struct read_budget {
   double needed;      /* a share for all to be read within MaxAge */
   uint64_t scarce_ns; /* since when that is more than there is, or 0 */
 
-  /* What this cycle may spend on the CPU. */
+  /* This cycle may spend so much CPU time. */
   uint64_t earned_ns;     /* its part of the budget, even if it pays a debt */
   uint64_t spend_ns;      /* one reading may pass it, up to saved_ns */
   double due_part;        /* of earned_ns, for processes that are due */

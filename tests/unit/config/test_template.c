@@ -127,7 +127,7 @@ TEST(malformed_templates_are_refused) {
 /* --- the name that is made --------------------------------------------------
  */
 
-/* Of a process with that comm. */
+/* Makes the name of a process with that comm. */
 static bool make(const char *comm, struct group_name *ret) {
   const struct attributes id = {.value = {[ATTRIBUTE_COMM] = comm}};
 
