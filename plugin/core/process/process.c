@@ -28,7 +28,6 @@ static void mark_unseen(struct process *p, uint32_t ino) {
   p->has_new_inode = p->ino != ino;
   if (p->state != PROCESS_KERNEL || p->has_new_inode)
     p->state = PROCESS_UNSEEN;
-  p->ino = ino;
 }
 
 /* Goes through the table and the listing in step. */
@@ -51,14 +50,14 @@ int process_table_update(struct process_table *t,
       mark_unseen(p, (uint32_t)entries[i].ino);
     } else {
       p = calloc(1, sizeof(*p));
-      if (p)
-        *p = (struct process){.pid = entries[i].pid,
-                              .ino = (uint32_t)entries[i].ino};
     }
-    if (p)
-      next[filled++] = p;
-    else
+    if (!p) {
       rc = -ENOMEM;
+      continue;
+    }
+    p->pid = entries[i].pid;
+    p->ino = (uint32_t)entries[i].ino;
+    next[filled++] = p;
   }
   while (old < t->n)
     process_free(t, before[old++]);
