@@ -11,7 +11,9 @@
 #include <string.h>
 
 /* The name of a stranger in a message, until the end of the block. */
-#define QUOTED(name) escape_text((name), strlen(name), (char[128]){0}, 128)
+#define QUOTED_SIZE 128
+#define QUOTED(name)                                                           \
+  escape_text((name), strlen(name), (char[QUOTED_SIZE]){0}, QUOTED_SIZE)
 
 /*
  * True if a character shows as itself and has no other effect. False for C0,
