@@ -105,6 +105,9 @@ bool parse_part(struct cursor *s, char separator, struct span *ret);
 /* The same with newlines. */
 bool parse_line(struct cursor *s, struct span *ret);
 
+/* The length of the whole lines at the beginning of a piece of text. */
+size_t whole_lines(const char *text, size_t len);
+
 /*
  * Escapes untrusted text for a log line: printable ASCII is copied; any other
  * byte, the quotation mark and the backslash become \xNN. Text that does not

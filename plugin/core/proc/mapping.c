@@ -143,8 +143,7 @@ static void add_line(struct mapping_table *t, const struct rollup_line *line) {
 
 size_t mapping_table_feed(struct mapping_table *t, const char *text,
                           size_t len) {
-  const char *newline = memrchr(text, '\n', len);
-  size_t used = newline ? (size_t)(newline - text) + 1 : 0;
+  size_t used = whole_lines(text, len);
   struct cursor s = cursor_begin(text, used);
   struct rollup_line line = {0};
 

@@ -66,16 +66,20 @@ static struct span parse_item(struct cursor *s) {
   return (struct span){start, (size_t)(s->at - start)};
 }
 
-/* Skips offset, device and inode. */
+static struct span parse_next_item(struct cursor *s) {
+  skip_blanks(s);
+  return parse_item(s);
+}
+
+/* Skips offset and inode. */
 static bool parse_mapping(struct cursor *s, struct rollup_line *line) {
   if (!parse_hex(s, &line->start) || !parse_char(s, '-') ||
       !parse_hex(s, &line->end) || !parse_char(s, ' '))
     return false;
   line->permissions = parse_item(s);
-  for (int i = 0; i < 3; i++) {
-    skip_blanks(s);
-    parse_item(s);
-  }
+  parse_next_item(s);
+  line->device = parse_next_item(s);
+  parse_next_item(s);
   skip_blanks(s);
   return line->end >= line->start && parse_line(s, &line->name);
 }

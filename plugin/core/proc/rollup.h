@@ -86,9 +86,10 @@ struct rollup_line {
   enum { ROLLUP_LINE_MAPPING, ROLLUP_LINE_FIELD, ROLLUP_LINE_OTHER } kind;
   unsigned field; /* of this line, or the last one seen */
   uint64_t bytes;
-  /* For a mapping: its range, "rwxp" and the text after the inode. */
+  /* For a mapping: its range, "rwxp", the device of its file ("fd:01"), and the
+   * text after the inode. */
   uint64_t start, end;
-  struct span permissions, name;
+  struct span permissions, device, name;
 };
 
 /*

@@ -61,6 +61,12 @@ bool parse_line(struct cursor *s, struct span *ret) {
   return parse_part(s, '\n', ret);
 }
 
+size_t whole_lines(const char *text, size_t len) {
+  const char *newline = memrchr(text, '\n', len);
+
+  return newline ? (size_t)(newline - text) + 1 : 0;
+}
+
 static bool is_plain(unsigned char c) {
   return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }

@@ -10,6 +10,7 @@
 
 #include "proc/arith.h"
 #include "proc/array.h"
+#include "proc/mountinfo.h"
 
 /* A piece of maps takes as long as a few pages. */
 #define READS_OF_PIECE 4
@@ -83,6 +84,7 @@ struct maps_feed {
   struct page_reader *reader;
   struct page_layout *layout;
   struct mapping_table *table; /* or NULL */
+  struct hugetlb_devices hugetlb;
   uint32_t pid;
   int error;
 };
@@ -107,17 +109,25 @@ static bool is_shmem(const struct rollup_line *line) {
          has_shmem_name(&line->name);
 }
 
+/* Reading it takes no lock of the process. */
+static size_t feed_mounts(void *ctx, const char *text, size_t len) {
+  struct maps_feed *f = ctx;
+
+  page_reader_count(f->reader, 0);
+  return hugetlb_devices_feed(&f->hugetlb, text, len);
+}
+
 /*
- * True if the type of the file system is hugetlbfs. Reading the type needs
- * CAP_SYS_ADMIN, and could hang if the server of a file system is dead. So it
- * is read for the kernel's own mounts only, and hugetlbfs is not recognised
- * under an unusual mount point.
+ * True if the file is of a hugetlbfs: one that is mounted, or the kernel's own.
+ * The type of a file system is read for the kernel's own mounts only: it needs
+ * CAP_SYS_ADMIN, and could hang if the server of a file system is dead.
  */
 static bool is_hugetlb(struct maps_feed *f, const struct rollup_line *line) {
   char path[64];
   uint64_t type = 0;
 
-  if (starts_with(&line->name, "/anon_hugepage"))
+  if (starts_with(&line->name, "/anon_hugepage") ||
+      hugetlb_devices_has(&f->hugetlb, line->device))
     return true;
   if (!starts_with(&line->name, "/memfd:") &&
       !starts_with(&line->name, "/SYSV"))
@@ -161,8 +171,7 @@ static int add_mapping(struct maps_feed *f, const struct rollup_line *line) {
 
 static size_t feed_maps(void *ctx, const char *text, size_t len) {
   struct maps_feed *f = ctx;
-  const char *newline = memrchr(text, '\n', len);
-  size_t used = newline ? (size_t)(newline - text) + 1 : 0;
+  size_t used = whole_lines(text, len);
   struct cursor s = cursor_begin(text, used);
   struct rollup_line line = {0};
 
@@ -279,6 +288,7 @@ int page_layout_read(struct page_reader *r, uint32_t pid, int pagemap,
   if (!l)
     return -ENOMEM;
   atomic_init(&l->holders, 1);
+  procfs_read_pieces(r->procfs, pid, "mountinfo", feed_mounts, &f);
   rc = procfs_read_pieces(r->procfs, pid, "maps", feed_maps, &f);
   if (rc == 0)
     rc = f.error ? f.error : table ? table->error : 0;

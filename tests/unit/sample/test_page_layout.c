@@ -165,6 +165,49 @@ FIXTURE_TEST(memory_on_hugetlbfs_is_left_out) {
   }
 }
 
+/* Wherever it is mounted, by the device in maps, which has hexadecimal digits.
+ */
+FIXTURE_TEST(memory_of_mounted_hugetlbfs_is_left_out) {
+  static const struct {
+    const char *device;
+    bool is_in;
+  } cases[] = {{"00:2a", false},  {"00:2b", true}, {"103:2a", true},
+               {"103:ff", false}, {"00:42", true}, {"x", true}};
+
+  proctree_print(&f->in.tree, 10, "mountinfo",
+                 "20 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+                 "nonsense\n"
+                 "71 20 0:42 / /mnt/huge rw - hugetlbfs none rw\n"
+                 "72 20 0:43 / /mnt/hugetlbfs rw - tmpfs hugetlbfs rw\n"
+                 "73 20 259:255 / /mnt/1G rw - hugetlbfs none rw\n");
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    proctree_print(&f->in.tree, 10, "maps",
+                   "400000-440000 rw-s 00000000 %s 7    /mnt/huge/segment\n",
+                   cases[i].device);
+    assert_int_equal(read_layout(f, 64), 0);
+    assert_int_equal(count_pages(f), cases[i].is_in ? 64 : 0);
+  }
+}
+
+/* The mounts of 100, of which 64 are remembered. */
+FIXTURE_TEST(mounts_of_hugetlbfs_are_limited) {
+  char *text = NULL;
+  size_t len = 0;
+  FILE *out = open_memstream(&text, &len);
+
+  for (int i = 0; i < 100; i++)
+    fprintf(out, "%d 20 0:%d / /mnt/%d rw - hugetlbfs none rw\n", i, 16 + i, i);
+  fclose(out);
+  proctree_write(&f->in.tree, "10/mountinfo", text, len);
+  free(text);
+  for (unsigned i = 0; i < 100; i++) {
+    proctree_print(&f->in.tree, 10, "maps",
+                   "400000-440000 rw-s 00000000 00:%02x 7    /x\n", 16 + i);
+    assert_int_equal(read_layout(f, 64), 0);
+    assert_int_equal(count_pages(f), i < 64 ? 0 : 64);
+  }
+}
+
 /* Of one page each, with gaps between them. */
 FIXTURE_TEST(ranges_are_limited) {
   const size_t n = 131072 + 1;
