@@ -86,7 +86,8 @@ static const struct line {
      "are sampled, because it is too large for MaxLockHold, but without "
      "CAP_SYS_ADMIN (or without /proc/kpagecount)",
      "the number of processes that share a page is unknown: its USS is good, "
-     "the error of its PSS can be large (see memory-pss_error)"},
+     "unless it has huge pages; see memory-pss_error and memory-uss_error for "
+     "the possible error"},
     {DIAG_TOO_LARGE, LOG_WARNING, ONCE, false, "reading smaps_rollup of",
      "would hold its lock for longer than MaxLockHold, and its pages cannot be "
      "sampled (/proc/PID/pagemap needs CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE)",

@@ -63,7 +63,7 @@ $(UNIT_CORE_BIN): %: %.o $(SUPPORT_LIB) $(CORE_LIB)
 FEATURES := $(filter __USE_TIME% __SIZEOF_LONG__=%,$(shell $(CC) $(OWN_CPPFLAGS) \
   $(PROFILE_CFLAGS_$(PROFILE)) $(CPPFLAGS) $(CFLAGS) -include features.h -dM -E \
   -x c /dev/null 2>/dev/null | sed -n 's/^.define \(__[^ ]*\) /\1=/p'))
-RENAMED := $(foreach c,open openat readdir scandirat fstatfs getrlimit,$(c)=$(c)64)
+RENAMED := $(foreach c,open openat pread readdir scandirat fstatfs getrlimit,$(c)=$(c)64)
 ifeq ($(and $(filter __SIZEOF_LONG__=4,$(FEATURES)),$(filter __USE_TIME%,$(FEATURES))),)
 RENAMED += fstat=fstat64 fstatat=fstatat64
 else
@@ -106,7 +106,7 @@ $(call wrap,read/test_pid_watch,open)
 $(call wrap,proc/test_procfs,readdir)
 $(call wrap,proc/test_procfs_kept,fstatfs getrlimit)
 $(call wrap,sample/test_page_layout,fstatfs)
-$(call wrap,proc/test_kernel,uname open)
+$(call wrap,proc/test_kernel,uname open pread)
 $(call wrap,core/test_page_size,uname)
 $(call wrap,match/test_match,regexec fnmatch)
 $(call wrap,proc/test_user,getpwuid_r)
@@ -115,7 +115,7 @@ $(call wrap,snapshot/test_store,write close fstat geteuid mkdir)
 
 # Pauses are counted and not made.
 $(call wrap,sample/test_page_sample sample/test_page_layout,nanosleep)
-$(call wrap,sample/test_mapping_sample,nanosleep)
+$(call wrap,sample/test_mapping_sample sample/test_huge_pages,nanosleep)
 
 # The system runs out of threads.
 FEW := read/test_worker_pool read/test_reader read/test_reader_hang \

@@ -110,8 +110,15 @@ static const char *judge(const struct selector *s, bool is_idle) {
   }
 }
 
-void hints_log(const struct settings *settings, const bool *is_idle) {
+void hints_log(const struct settings *settings, const bool *is_idle,
+               bool averages_mapcounts) {
   const char *root = settings->container_root;
+
+  if (averages_mapcounts)
+    WARNING("this kernel divides all pages of a large folio by the average of "
+            "their mappings (CONFIG_NO_PAGE_MAPCOUNT): PSS of processes that "
+            "share a part of one does not add up; see CAVEATS in "
+            "collectd-smaps(5)");
 
   if (root && is_missing(root))
     WARNING("ContainerRoot \"%s\" does not exist", root);

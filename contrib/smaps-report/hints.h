@@ -10,6 +10,7 @@
  * ContainerRoot that does not exist. is_idle: rules that took no process. The
  * others are not checked for files and users that do not exist here: a
  * container has its own. */
-void hints_log(const struct settings *settings, const bool *is_idle);
+void hints_log(const struct settings *settings, const bool *is_idle,
+               bool averages_mapcounts);
 
 #endif

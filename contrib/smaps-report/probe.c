@@ -398,7 +398,8 @@ void probe_free(struct probe *p) {
 }
 
 void probe_log_hints(const struct probe *p, const bool *is_idle) {
-  hints_log(&p->settings, is_idle);
+  hints_log(&p->settings, is_idle,
+            collector_results(p->collector)->averages_mapcounts);
 }
 
 /* ---- cycles ---- */

@@ -28,6 +28,7 @@ struct cycle_results {
   struct diag diags[DIAGS]; /* by kind */
   struct metric_context context;
   struct host_account host; /* without parts unless the host is seen */
+  bool averages_mapcounts;  /* kernel_averages_mapcounts(), proc/kernel.h */
   /* 0, 1 if no snapshot was due, or the error of one that was not made. */
   int snapshot_error;
 };

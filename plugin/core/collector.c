@@ -11,6 +11,7 @@
 #include "match/match.h"
 #include "match/unseen.h"
 #include "measure/measure.h"
+#include "proc/kernel.h"
 #include "proc/meminfo.h"
 #include "read/identify.h"
 #include "read/pid_watch.h"
@@ -60,6 +61,15 @@ static void release_process(void *ctx, struct process *p) {
   procfs_drop(c->procfs, &p->statm_file);
 }
 
+/* True if the tree is of the running kernel: not captured, nor made by a
+ * container's runtime. */
+static bool is_of_kernel(const struct collector *c) {
+  uint64_t type;
+
+  return procfs_file_system(c->procfs, 0, "meminfo", &type) == 0 &&
+         type == PROC_SUPER_MAGIC;
+}
+
 static int init_reader(struct collector *c, const struct settings *settings,
                        int (*look_up_user)(uint32_t, char *, size_t)) {
   const struct reader_setup setup = {
@@ -69,6 +79,7 @@ static int init_reader(struct collector *c, const struct settings *settings,
       .rule_attributes = settings->rule_attributes,
       .interval_ns = settings->interval_ns,
       .read_timeout_ns = settings->read_timeout_ns,
+      .averages_mapcounts = c->results.averages_mapcounts,
       .clock_ns = c->clock_ns,
       .cpu_clock_ns = c->cpu_clock_ns,
       .look_up_user = look_up_user,
@@ -93,6 +104,8 @@ int collector_new(struct settings *settings,
   c->processes = (struct process_table){.gone = release_process, .ctx = c};
   c->groups.max_templates = (size_t)settings->max_groups;
   rc = procfs_new(settings->proc_root, &c->procfs);
+  c->results.averages_mapcounts =
+      rc == 0 && is_of_kernel(c) && kernel_averages_mapcounts();
   if (rc == 0)
     rc = init_reader(c, settings, hooks->look_up_user);
   if (rc == 0)
@@ -180,14 +193,10 @@ static bool has_hidden(const struct collector *c) {
 }
 
 /* meminfo is of the whole host even in a container, but its processes are not.
- * The host is seen if meminfo is of the kernel, not captured nor made by a
- * container's runtime, and if kernel threads are listed: only the host's own
- * pid namespace has them. */
+ * The host is seen if meminfo is of the kernel, and if kernel threads are
+ * listed: only the host's own pid namespace has them. */
 static bool sees_host(const struct collector *c) {
-  uint64_t type;
-
-  if (procfs_file_system(c->procfs, 0, "meminfo", &type) != 0 ||
-      type != PROC_SUPER_MAGIC)
+  if (!is_of_kernel(c))
     return false;
   for (size_t i = 0; i < c->processes.n; i++)
     if (c->processes.processes[i]->state == PROCESS_KERNEL)

@@ -42,8 +42,9 @@ kept = []
 
 def map_and_touch(fd, size, flags=mmap.MAP_SHARED):
     memory = mmap.mmap(fd, size, flags=flags)
-    if fd < 0:
-        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    # Of huge pages nobody knows who maps them without CAP_SYS_ADMIN; files may
+    # have some, too.
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
     ctypes.memset(ctypes.addressof(ctypes.c_char.from_buffer(memory)), 1, size)
     kept.append(memory)
 

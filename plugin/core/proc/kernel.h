@@ -27,6 +27,19 @@ uint64_t kernel_mappings_most(void);
  * 0, 1, 2 and so on, without a gap. */
 uint64_t kernel_zram_bytes(void);
 
+/*
+ * True if the kernel keeps one number of mappings for all pages of a large
+ * folio (CONFIG_NO_PAGE_MAPCOUNT, from 6.15). For each page of it kpagecount
+ * and Pss have the average then, and the exclusive bit of pagemap and the
+ * Private_ fields are of all of the folio: "no other process may map a part of
+ * it" (folio_average_page_mapcount and folio_maybe_mapped_shared, used by
+ * fs/proc/task_mmu.c).
+ *
+ * Tries it with a huge page of our own for a moment, which takes CAP_SYS_ADMIN;
+ * false where that is not to be had.
+ */
+bool kernel_averages_mapcounts(void);
+
 /* The bytes of free huge pages of all sizes but the default one. */
 uint64_t kernel_hugetlb_free(uint64_t default_size);
 

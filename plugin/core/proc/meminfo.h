@@ -43,6 +43,9 @@ struct meminfo_sample {
   uint64_t huge_pages_total, huge_pages_free;
   uint64_t huge_page_size_bytes;
   uint64_t hugetlb_bytes;
+  /* Transparent huge pages that are mapped as a whole. */
+  uint64_t anon_huge_pages_bytes, shmem_pmd_mapped_bytes;
+  uint64_t file_pmd_mapped_bytes; /* since 5.4 */
 };
 
 /*

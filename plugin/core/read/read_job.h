@@ -106,6 +106,7 @@ struct reader_setup {
   unsigned rule_attributes; /* the part of them that rules use */
   uint64_t interval_ns;
   uint64_t read_timeout_ns; /* the longest time of a read */
+  bool averages_mapcounts;  /* kernel_averages_mapcounts() */
   uint64_t (*clock_ns)(void);
   uint64_t (*cpu_clock_ns)(void); /* of the calling thread */
   int (*look_up_user)(uint32_t uid, char *ret, size_t size); /* or NULL */

@@ -210,12 +210,13 @@ static int new_context(void *ctx, void **ret) {
                                     .attributes = r->setup.attributes,
                                     .rule_attributes = r->setup.rule_attributes,
                                     .interval_ns = r->setup.interval_ns};
-  w->rollups =
-      (struct rollup_reader){.pages = {.procfs = w->procfs,
-                                       .page_size = r->page_size,
-                                       .clock_ns = r->setup.cpu_clock_ns,
-                                       .heartbeat = &w->heartbeat},
-                             .clock_ns = r->setup.clock_ns};
+  w->rollups = (struct rollup_reader){
+      .pages = {.procfs = w->procfs,
+                .page_size = r->page_size,
+                .clock_ns = r->setup.cpu_clock_ns,
+                .heartbeat = &w->heartbeat,
+                .averages_mapcounts = r->setup.averages_mapcounts},
+      .clock_ns = r->setup.clock_ns};
   *ret = w;
   return 0;
 }

@@ -7,10 +7,10 @@
 #include "proc/arith.h"
 #include "sample/sampled.h"
 
-#define KNOWN                                                                  \
-  (1U << ROLLUP_RSS | 1U << ROLLUP_SHARED_CLEAN | 1U << ROLLUP_SHARED_DIRTY |  \
-   1U << ROLLUP_PRIVATE_CLEAN | 1U << ROLLUP_PRIVATE_DIRTY |                   \
-   1U << ROLLUP_ANONYMOUS)
+#define SIZES (1U << ROLLUP_RSS | 1U << ROLLUP_ANONYMOUS)
+#define PARTS                                                                  \
+  (1U << ROLLUP_SHARED_CLEAN | 1U << ROLLUP_SHARED_DIRTY |                     \
+   1U << ROLLUP_PRIVATE_CLEAN | 1U << ROLLUP_PRIVATE_DIRTY)
 
 /* Pages of a kind: by statm, and in the sample. */
 struct kind_pages {
@@ -59,23 +59,27 @@ static void add_kind(struct mapping_sample *s, size_t i, enum page_kind kind,
   struct rollup *sum = &s->in.table->mappings[i].sum, more;
   struct page_sums sums = {.found = t->kinds[kind], .alike = 1};
   struct sampled amounts = {.shmem_part = t->is_shmem};
+  double bytes = (double)(take_pages(s, i, kind) * s->page_size);
 
-  sampled_add(&amounts, kind, &sums,
-              (double)(take_pages(s, i, kind) * s->page_size));
+  sampled_add(&amounts, kind, &sums, bytes);
   sampled_rollup(&amounts, &more);
   for (unsigned field = 0; field < ROLLUP_FIELDS; field++)
     sum->bytes[field] += more.bytes[field];
   error->pss[kind].noise = hypot(sampled_spread(&amounts.error.pss[kind]),
                                  presence(s, &t->kinds[kind], kind));
+  if (sums.found.unsure > 0)
+    error->pss_bound += bytes * sums.found.unsure / sums.found.pages;
 }
 
 /* A mapping with exclusive pages only has a known Pss, even if the number of
- * processes that map a page is unknown. */
+ * processes that map a page is unknown. Its error includes unsure pages, and
+ * uss has none. */
 static void finish(struct mapping_sample *s, size_t i) {
   const struct page_tally *t = s->in.tallies[i].kinds;
   struct mapping *m = &s->in.table->mappings[i];
   struct sampled_error error = {.pss_bound = 0};
   uint64_t found = (uint64_t)t[PAGE_ANON].pages + t[PAGE_FILE].pages;
+  bool is_unsure = t[PAGE_ANON].unsure + t[PAGE_FILE].unsure > 0;
 
   m->is_sampled = true;
   m->pages_sampled = found;
@@ -84,7 +88,7 @@ static void finish(struct mapping_sample *s, size_t i) {
   for (unsigned kind = 0; kind < PAGE_KINDS; kind++)
     add_kind(s, i, kind, &error);
   m->pss_error = amount_from(sampled_pss_error(&error));
-  m->sum.known = KNOWN;
+  m->sum.known = is_unsure ? SIZES : SIZES | PARTS;
   if (s->has_mapcounts ||
       (uint64_t)t[PAGE_ANON].exclusive + t[PAGE_FILE].exclusive == found)
     m->sum.known |= 1U << ROLLUP_PSS;

@@ -21,8 +21,9 @@
  * page_sample_read() does.
  *
  * Its amounts, as far as they are known: Rss, Anonymous, the four Private_ and
- * Shared_ fields, and Pss, if it is known how many processes map each page that
- * was found. A mapping of which no page was found has no amounts.
+ * Shared_ fields (not with unsure pages, see page_lookup.h), and Pss, if it is
+ * known how many processes map each page that was found. A mapping of which no
+ * page was found has no amounts.
  */
 int mapping_sample_read(struct page_reader *r, const struct proc_ref *p,
                         const struct page_request *request,

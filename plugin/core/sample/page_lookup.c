@@ -1,12 +1,12 @@
 #include "sample/page_lookup.h"
 
 #include <errno.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "proc/cheap_files.h"
+#include "proc/meminfo.h"
 
 /* By default the kernel lets pauses of 50 us last for twice as long. */
 #define TIMER_SLACK_NS 1000
@@ -20,56 +20,6 @@
  */
 #define READS_PER_PAUSE 64
 #define PAUSE_NS 50000
-
-/* --- pagemap --- */
-
-int pagemap_read(int fd, uint64_t first, uint64_t *entries, size_t n,
-                 size_t *ret_n) {
-  ssize_t got = pread(fd, entries, n * sizeof(*entries),
-                      (off_t)(first * sizeof(*entries)));
-
-  if (got < 0)
-    return procfs_outcome_of(errno);
-  *ret_n = (size_t)got / sizeof(*entries);
-  return 0;
-}
-
-/* struct pm_scan_arg of <linux/fs.h>, which older headers lack. */
-struct scan_arg {
-  uint64_t size;
-  uint64_t flags;
-  uint64_t start, end;
-  uint64_t walk_end; /* set by the kernel */
-  uint64_t regions, max_regions;
-  uint64_t max_pages;
-  /* A page is found if, with the inverted categories flipped, it has all of
-   * `mask` and any of `any_mask`. */
-  uint64_t inverted, mask, any_mask;
-  uint64_t return_mask;
-};
-
-#define SCAN _IOWR('f', 16, struct scan_arg)
-
-int pagemap_scan(int fd, uint64_t start, uint64_t end, unsigned with,
-                 unsigned without, struct pagemap_region *regions, size_t max,
-                 size_t *ret_n, uint64_t *ret_end) {
-  struct scan_arg arg = {.size = sizeof(arg),
-                         .start = start,
-                         .end = end,
-                         .regions = (uintptr_t)regions,
-                         .max_regions = max,
-                         .inverted = without,
-                         .mask = with | without,
-                         .return_mask = with};
-  int n = ioctl(fd, SCAN, &arg);
-
-  /* An emulator says ENOSYS of an ioctl that it does not know. */
-  if (n < 0)
-    return errno == ENOSYS ? -ENOTTY : -errno;
-  *ret_n = (size_t)n;
-  *ret_end = arg.walk_end;
-  return 0;
-}
 
 void page_reader_count(struct page_reader *r, unsigned reads) {
   static const struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -170,27 +120,66 @@ uint64_t page_lookup_draw(struct page_lookup *l, uint64_t pages, uint64_t n,
 
 /* --- one page --- */
 
-bool page_lookup_is_in(const struct page_lookup *l, uint64_t page,
-                       unsigned category) {
+static int ask_category(const struct page_lookup *l, uint64_t page,
+                        unsigned category, bool *ret) {
   uint64_t start = page * l->reader->page_size, end;
   struct pagemap_region region;
   size_t n = 0;
+  int rc = pagemap_scan(l->pagemap, start, start + l->reader->page_size,
+                        category, 0, &region, 1, &n, &end);
 
-  return pagemap_scan(l->pagemap, start, start + l->reader->page_size, category,
-                      0, &region, 1, &n, &end) == 0 &&
-         n > 0;
+  *ret = rc == 0 && n > 0;
+  return rc;
+}
+
+bool page_lookup_is_in(const struct page_lookup *l, uint64_t page,
+                       unsigned category) {
+  bool is_in;
+
+  ask_category(l, page, category, &is_in);
+  return is_in;
 }
 
 /* kpagecount has no number for frames that are not memory of the machine. */
-static int count_mappings(const struct page_lookup *l, uint64_t entry,
+static int count_mappings(const struct page_lookup *l, uint64_t entry, size_t n,
                           uint64_t *ret) {
-  uint64_t mappings = 0;
-  size_t n = 0;
-  int rc = pagemap_read(l->pagecount, pagemap_frame(entry), &mappings, 1, &n);
+  size_t got = 0;
+  int rc = pagemap_read(l->pagecount, pagemap_frame(entry), ret, n, &got);
 
-  if (rc == 0)
-    *ret = n > 0 ? mappings : 0;
+  for (size_t i = got; rc == 0 && i < n; i++)
+    ret[i] = 0;
   return rc;
+}
+
+/* Whether the kernel counts as the process's own what is mapped so often. */
+static bool is_exclusive(const struct page_lookup *l, uint64_t entry,
+                         uint64_t mappings) {
+  return l->reader->averages_mapcounts ? pagemap_is_exclusive(entry)
+                                       : mappings == 1;
+}
+
+static bool has_huge_pages(struct procfs *procfs) {
+  struct meminfo_sample m;
+  struct span text;
+
+  return procfs_read(procfs, 0, "meminfo", &text) != 0 ||
+         meminfo_parse(text.text, text.len, &m) != 0 ||
+         m.anon_huge_pages_bytes + m.shmem_pmd_mapped_bytes +
+                 m.file_pmd_mapped_bytes >
+             0;
+}
+
+/* True if the page may be part of a huge page: before 6.7, if the host has any.
+ */
+static bool may_be_huge(struct page_lookup *l, uint64_t page) {
+  bool is_huge;
+
+  if (ask_category(l, page, PAGEMAP_HUGE, &is_huge) == 0)
+    return is_huge;
+  if (!l->is_host_asked)
+    l->host_has_huge_pages = has_huge_pages(l->reader->procfs);
+  l->is_host_asked = true;
+  return l->host_has_huge_pages;
 }
 
 /*
@@ -199,25 +188,66 @@ static int count_mappings(const struct page_lookup *l, uint64_t entry,
  */
 static int look_at_present(struct page_lookup *l, uint64_t page, uint64_t entry,
                            struct page_finding *ret) {
-  uint64_t mappings = 1;
+  uint64_t mappings = pagemap_is_exclusive(entry);
+  bool is_unsure = false;
 
   if (pagemap_frame(entry) == 0)
     l->has_mapcounts = false;
-  if (!pagemap_is_exclusive(entry) && l->has_mapcounts) {
-    int rc = count_mappings(l, entry, &mappings);
+  if (l->has_mapcounts) {
+    int rc = count_mappings(l, entry, 1, &mappings);
 
     if (rc != 0 || mappings == 0)
       return rc;
-  } else if (!pagemap_is_exclusive(entry)) {
-    mappings = 0;
+  } else {
     if (page_lookup_is_in(l, page, PAGEMAP_ZERO))
       return 0;
+    is_unsure = may_be_huge(l, page);
   }
   *ret = (struct page_finding){.is_resident = true,
+                               .is_exclusive = is_exclusive(l, entry, mappings),
+                               .is_unsure = is_unsure,
                                .kind = pagemap_is_file(entry) ? PAGE_FILE
                                                               : PAGE_ANON,
                                .mappings = mappings};
   return 0;
+}
+
+/* Entries of whole huge pages have successive frames; so may others, and then
+ * nothing is corrected. */
+static bool may_be_of_huge_page(const uint64_t *entries) {
+  for (size_t i = 0; i < PAGE_WINDOW; i++)
+    if (!pagemap_is_present(entries[i]) ||
+        (pagemap_frame(entries[0]) > 0 &&
+         pagemap_frame(entries[i]) != pagemap_frame(entries[0]) + i))
+      return false;
+  return true;
+}
+
+static void set_exclusive(const struct page_lookup *l, uint64_t *entry,
+                          uint64_t mappings) {
+  if (mappings == 0)
+    *entry = 0;
+  else if (!l->reader->averages_mapcounts)
+    *entry =
+        (*entry & ~PAGEMAP_EXCLUSIVE) | (mappings == 1 ? PAGEMAP_EXCLUSIVE : 0);
+}
+
+int page_lookup_correct(struct page_lookup *l, uint64_t first,
+                        uint64_t *entries, uint32_t *ret_unsure) {
+  uint64_t mappings[PAGE_WINDOW];
+  int rc = 0;
+
+  *ret_unsure = 0;
+  if (!may_be_of_huge_page(entries))
+    return 0;
+  if (!l->has_mapcounts || pagemap_frame(entries[0]) == 0) {
+    *ret_unsure = may_be_huge(l, first) ? PAGE_WINDOW : 0;
+    return 0;
+  }
+  rc = count_mappings(l, entries[0], PAGE_WINDOW, mappings);
+  for (size_t i = 0; rc == 0 && i < PAGE_WINDOW; i++)
+    set_exclusive(l, &entries[i], mappings[i]);
+  return rc;
 }
 
 int page_lookup_find(struct page_lookup *l, uint64_t page,
@@ -239,7 +269,8 @@ void page_tally_add(struct page_tally *t, const struct page_finding *found) {
   double price = found->mappings > 0 ? 1 / (double)found->mappings : 0;
 
   t->pages++;
-  t->exclusive += found->mappings == 1;
+  t->exclusive += found->is_exclusive;
+  t->unsure += found->is_unsure;
   t->price += price;
   t->price_squared += price * price;
 }

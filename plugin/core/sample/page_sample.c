@@ -36,6 +36,7 @@ struct drawing {
   struct page_sample *sample;
   enum page_sort sort;  /* what is drawn: with a census, shmem alone */
   uint64_t pages;       /* of that sort */
+  double unsure;        /* pages, see page_lookup.h; an estimate */
   struct choice probed; /* of the found pages */
 };
 
@@ -158,9 +159,15 @@ static void count(struct census *c, uint64_t page, uint64_t entry) {
     choose(c->sampling->lookup, &c->picked[kind], CENSUS_PICKED_MOST, page);
 }
 
+/* The first page of a window that begins where page tables do. */
+static uint64_t window_of(uint64_t page) {
+  return page / PAGE_WINDOW * PAGE_WINDOW;
+}
+
 /* Reads a window, with the gaps between mappings: these are many and small. */
 static int read_window(struct census *c, uint64_t first) {
   struct page_lookup *l = c->sampling->lookup;
+  uint32_t unsure;
   size_t n = 0;
   int rc = pagemap_read(l->pagemap, first, c->entries, PAGE_WINDOW, &n);
 
@@ -171,13 +178,15 @@ static int read_window(struct census *c, uint64_t first) {
   c->end = first + PAGE_WINDOW;
   page_reader_count(l->reader,
                     1 + count_present(c->entries, n) / PRESENT_PER_READ);
-  return 0;
+  rc = page_lookup_correct(l, first, c->entries, &unsure);
+  c->sampling->unsure += unsure;
+  return rc;
 }
 
 /* Counts the pages of a run; runs come in ascending order. */
 static int count_run(struct census *c, const struct page_run *run) {
   for (uint64_t page = run->first; page < run->end; page++) {
-    int rc = page >= c->end ? read_window(c, page) : 0;
+    int rc = page >= c->end ? read_window(c, window_of(page)) : 0;
     uint64_t entry;
 
     if (rc != 0)
@@ -198,7 +207,7 @@ static bool can_count(const struct page_layout *l) {
     pages += run.end - run.first;
     for (uint64_t page = max(run.first, end);
          page < run.end && reads <= CENSUS_READS_MOST; page = end) {
-      end = page + PAGE_WINDOW;
+      end = window_of(page) + PAGE_WINDOW;
       reads++;
     }
   }
@@ -269,9 +278,9 @@ static double small_page_ns(const struct drawing *s) {
   while (probes < PROBES && probes < s->probed.n) {
     uint64_t begin = r->clock_ns(), took_ns;
     size_t n = 0;
-    int rc = pagemap_read(s->lookup->pagemap,
-                          s->probed.pages[probes] / PAGE_WINDOW * PAGE_WINDOW,
-                          entries, PAGE_WINDOW, &n);
+    int rc =
+        pagemap_read(s->lookup->pagemap, window_of(s->probed.pages[probes]),
+                     entries, PAGE_WINDOW, &n);
     uint32_t present = rc == 0 ? count_present(entries, n) : 0;
 
     took_ns = r->clock_ns() - begin;
@@ -307,6 +316,9 @@ static void count_present_pages(struct drawing *s) {
   sample->present[PAGE_FILE] = pages * part - sample->present[PAGE_ANON];
   if (n < pages)
     sample->chance = pages * CHANCE * sqrt(part * (1 - part) / n);
+  for (unsigned kind = 0; kind < PAGE_KINDS; kind++)
+    s->unsure += pages * sample->kinds[kind].unsure / n;
+  s->unsure += pages * sample->shmem.unsure / n;
 }
 
 static double present_pages(const struct page_sample *s) {
@@ -320,14 +332,17 @@ static double count_unseen_anon(const struct page_sample *s) {
   return s->has_census ? anon - s->census[PAGE_ANON].pages : 0;
 }
 
-/* The part of the resident pages that the sample cannot have met. statm was
- * read after the pages. */
-static void count_unseen_pages(struct page_sample *s) {
-  double resident = (double)s->statm.resident_pages;
-  double unseen =
-      fmax(resident - present_pages(s) - s->chance, count_unseen_anon(s));
+/* statm was read after the pages. */
+static void count_unknown_pages(struct drawing *s) {
+  struct page_sample *sample = s->sample;
+  double resident = (double)sample->statm.resident_pages;
+  double present = present_pages(sample), chance = sample->chance;
+  double unseen = fmax(resident - present - chance, count_unseen_anon(sample));
+  double strange = present - chance - resident;
 
-  s->unseen = unseen > 0 ? unseen / resident : 0;
+  sample->unknown = (fmax(unseen, 0) + s->unsure) / resident;
+  if (strange > 0)
+    sample->unknown += strange / present;
 }
 
 /* Adds the mappings to the table of the request, if it has one. */
@@ -366,7 +381,7 @@ static int sample_pages(struct drawing *s) {
   if (rc == 0)
     rc = page_lookup_read_statm(lookup, &ret->statm);
   if (rc == 0)
-    count_unseen_pages(ret);
+    count_unknown_pages(s);
   return rc;
 }
 

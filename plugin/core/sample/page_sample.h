@@ -32,9 +32,11 @@ struct page_sample {
   /* Resident pages that the layout shows, an estimate, and how far off their
    * sum may be by chance. */
   double present[PAGE_KINDS], chance;
-  /* The part of the resident pages that the layout lacks, because memory was
-   * added elsewhere. 0 if chance may explain it. */
-  double unseen;
+  /* The part of the resident pages of which the sample shows nothing: the
+   * layout lacks them, because memory was added elsewhere; the layout has as
+   * many pages that are not resident, of a hugetlbfs that was not recognised;
+   * or they are unsure (page_lookup.h). 0 if chance may explain it. */
+  double unknown;
   bool has_mapcounts; /* as in struct page_lookup */
   /* If wanted: the CPU time of a walk by present page, learnt from some random
    * windows of 512 pages and, since Linux 6.7, from how many pages are huge. 0

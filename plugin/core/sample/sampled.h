@@ -49,8 +49,9 @@ struct sampled {
  */
 struct page_tally {
   uint32_t pages;
-  uint32_t exclusive;          /* mapped once */
+  uint32_t exclusive;          /* no other process maps them */
   double price, price_squared; /* sums */
+  uint32_t unsure;             /* of the pages, see page_lookup.h */
 };
 
 /* The pages of a kind of memory that were looked up. */

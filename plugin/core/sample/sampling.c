@@ -188,6 +188,7 @@ static struct page_sums sums_of(const struct measure *m,
 static void add_tally(struct page_tally *to, const struct page_tally *t) {
   to->pages += t->pages;
   to->exclusive += t->exclusive;
+  to->unsure += t->unsure;
   to->price += t->price;
   to->price_squared += t->price_squared;
 }
@@ -232,7 +233,7 @@ static void measure(const struct sampler *sampler, const struct process *p,
 
   *ret = (struct sampled){.swap = 0};
   measure_parts(&measure, ret);
-  sampled_doubt(ret, sample->unseen);
+  sampled_doubt(ret, sample->unknown);
   if (!sampler->cycle->is_swap_used)
     return;
   member_read_swap_kb(sampler->cycle->procfs, p, &swap_kb);

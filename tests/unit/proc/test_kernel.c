@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "proctree.h"
 
@@ -46,6 +47,75 @@ int __wrap_open(const char *path, int flags, ...) {
     return __real_open(whole, flags);
   }
   return __real_open(path, flags, 0600);
+}
+
+/* --- mapcounts of large folios --- */
+
+/* What pagemap and kpagecount show: each page has the frame of its number, one
+ * of the frames is `absent`, and the page that is given back has a count. */
+static struct {
+  bool is_on;
+  uint64_t count, next_count, hole;
+  unsigned reads;
+} frames;
+
+ssize_t __real_pread(int fd, void *buffer, size_t size, off_t offset);
+ssize_t __wrap_pread(int fd, void *buffer, size_t size, off_t offset);
+ssize_t __wrap_pread(int fd, void *buffer, size_t size, off_t offset) {
+  uint64_t *numbers = buffer;
+
+  if (!frames.is_on)
+    return __real_pread(fd, buffer, size, offset);
+  frames.reads++;
+  if (size == 2 * sizeof(*numbers)) {
+    numbers[0] = frames.count;
+    numbers[1] = frames.next_count;
+    return (ssize_t)size;
+  }
+  assert_int_equal(size, sizeof(*numbers));
+  numbers[0] = UINT64_C(1) << 63 | (uint64_t)offset / 8;
+  if (frames.hole && (uint64_t)offset / 8 % 512 == frames.hole)
+    numbers[0] = 0;
+  return (ssize_t)size;
+}
+
+/* Where there are huge pages at all. */
+static bool has_huge_pages(void) {
+  return access("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", R_OK) ==
+         0;
+}
+
+TEST(a_page_that_is_given_back_shows_averages) {
+  static const struct {
+    const char *release;
+    uint64_t count, next_count, hole;
+    bool averages, is_tried;
+  } cases[] = {
+      {"6.15.0", 1, 1, 0, true, true},
+      {"7.0", 1, 1, 0, true, true},
+      {"6.18.5", 0, 1, 0, false, true},
+      /* the huge page is gone, or none could be had */
+      {"6.18.5", 1, 0, 0, false, true},
+      {"6.18.5", 1, 1, 511, false, true},
+      {"6.18.5", 1, 1, 8, false, true},
+      {"6.14.9", 1, 1, 0, false, false},
+      {"5.10.0", 1, 1, 0, false, false},
+      {"", 1, 1, 0, false, false},
+  };
+
+  if (!has_huge_pages())
+    skip();
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    release = cases[i].release;
+    frames.is_on = true;
+    frames.count = cases[i].count;
+    frames.next_count = cases[i].next_count;
+    frames.hole = cases[i].hole;
+    frames.reads = 0;
+    assert_int_equal(kernel_averages_mapcounts(), cases[i].averages);
+    frames.is_on = false;
+    assert_int_equal(frames.reads > 0, cases[i].is_tried);
+  }
 }
 
 TEST(release_begins_with_two_numbers) {

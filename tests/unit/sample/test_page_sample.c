@@ -172,7 +172,7 @@ PAGED_TEST(layout_is_made_anew_where_memory_has_moved) {
 
   paged_put(f, 0, PAGES_IN_ALL, FAKE_ANON | FAKE_EXCLUSIVE, true);
   s = sample_with(f, &request);
-  assert_price(s.unseen, 0);
+  assert_price(s.unknown, 0);
   request.layout = layout = s.layout;
   fake_pages_map(&f->tree, 10, both, 2);
   fake_pages_put(&f->tree, 10, 2 * FIRST, PAGES_IN_ALL / 4, FAKE_FILE, FRAME);
@@ -339,7 +339,7 @@ PAGED_TEST(anonymous_pages_that_were_not_counted_are_told) {
   put_beside_shmem(f);
   proctree_write(&f->tree, "10/statm", TEXT("2000 1024 868 0 0 0 0\n"));
   s = sample(f, 100);
-  assert_price(s.unseen, (1024 - 868 - 56) / 1024.0);
+  assert_price(s.unknown, (1024 - 868 - 56) / 1024.0);
 }
 
 /* Beside a mapping of 256 MiB without pages, and not so little memory that it
