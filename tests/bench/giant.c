@@ -6,6 +6,8 @@
  *
  *   anon    SIZE of private memory
  *   thp     the same in huge pages
+ *   thpfork the same after a fork, and the parent has written to the first page
+ *           of each
  *   set     COUNT processes that map the same SIZE and have 5 MB of their own;
  *           OUTSIDERS more map it too, with the command line "giant out". Each
  *           has touched PERCENT (100) of it, here and there
@@ -111,6 +113,7 @@ static void make_thp(struct giant *g) {
   if (madvise(p, g->size, MADV_HUGEPAGE) < 0)
     bench_die("giant: MADV_HUGEPAGE");
   write_pages(p, g->size);
+  g->memory = p;
 }
 
 /* Each member has a part of its own. */
@@ -232,13 +235,18 @@ static uint64_t grow_or_shrink(struct giant *g, uint64_t bytes) {
   return bytes - bytes % GROW_STEP;
 }
 
-static const struct kind kinds[] = {{"anon", make_anon, NULL},
-                                    {"thp", make_thp, NULL},
-                                    {"set", make_set, NULL},
-                                    {"redis", make_redis, break_pages},
-                                    {"jvm", make_jvm, NULL},
-                                    {"vmas", make_vmas, NULL},
-                                    {"grow", make_grow, grow_or_shrink}};
+static void make_thpfork(struct giant *g) {
+  make_thp(g);
+  fork_child(g, false, false);
+  for (uint64_t at = 0; at < g->size; at += HUGE)
+    write_pages(g->memory + at, PAGE);
+}
+
+static const struct kind kinds[] = {
+    {"anon", make_anon, NULL},          {"thp", make_thp, NULL},
+    {"thpfork", make_thpfork, NULL},    {"set", make_set, NULL},
+    {"redis", make_redis, break_pages}, {"jvm", make_jvm, NULL},
+    {"vmas", make_vmas, NULL},          {"grow", make_grow, grow_or_shrink}};
 
 /* ---- threads ---- */
 

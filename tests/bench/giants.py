@@ -101,6 +101,12 @@ CASES = {
     ),
     "giant-vmas": Case("60,000 mappings", "vmas -n 60000", 1),
     "giant-thp": Case("2 GiB in huge pages", "thp -s 2G", 2),
+    "giant-thp-fork": Case(
+        "2 GiB in huge pages, forked; the parent wrote to the first page of each",
+        "thpfork -s 2G",
+        2.2,
+        processes=2,
+    ),
     "giant-grow": Case(
         "1 to 1.5 GiB, growing and shrinking by 100 MiB a second",
         "grow -s 1G -r 100M",
