@@ -99,6 +99,7 @@ uint64_t mapping_uss(const struct mapping *m);
   X(files, "files or shared memory were mapped or unmapped")                   \
   X(relatives, "processes that share memory with members started or ended")    \
   X(copies, "memory shared since a fork was copied on write, or unmapped")     \
+  X(freed, "memory was given back that may have been shared since a fork")     \
   X(fork, "members were forked and have not been read since")                  \
   X(lent, "members share memory with children that they have forked")          \
   X(swap, "memory went to swap or came back")                                  \

@@ -116,8 +116,8 @@ NOTIFICATION = {
     "type_instance?": text,
     "message": text,
 }
-CAUSES = ("files", "relatives", "copies", "fork", "lent", "swap", "time")
-CAUSES += ("ksm", "reading", "statm", "sample", "guess", "ended")
+CAUSES = ("files", "relatives", "copies", "freed", "fork", "lent", "swap")
+CAUSES += ("time", "ksm", "reading", "statm", "sample", "guess", "ended")
 CAUSES += ("unidentified",)
 GROUP = {
     "name": text,

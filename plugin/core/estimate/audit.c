@@ -5,10 +5,18 @@
 #include "proc/arith.h"
 #include "proc/rule.h"
 
+/* Errors are published so many times as large as those of late, at their
+ * highest; and readings are chosen by so many times what is between these and
+ * their mean: a set that was wrong not long ago may be so again. */
+#define PUBLISHED 6.5
+#define CHOSEN 1.96
+
 /*
  * The mean square of the error by that of the exposure: before the first
  * reading, and the least that readings can show, which may always have been
- * right by chance. Where nothing is learnt, the exposure is the error.
+ * right by chance. Where nothing is learnt, the exposure is the error. What was
+ * freed may have been shared, however often it was not: the least is published
+ * as enough for two members, even if their errors are thought independent.
  */
 static const struct {
   double at_first, least;
@@ -17,17 +25,13 @@ static const struct {
     [CAUSE_FILES] = {0.105, 4e-4, true},
     [CAUSE_RELATIVES] = {0.105, 4e-4, true},
     [CAUSE_COPIES] = {0.105, 4e-4, true},
+    [CAUSE_FREED] = {0.105, 2 / (PUBLISHED * PUBLISHED), true},
     [CAUSE_FORK] = {0.105, 4e-8, true},
     [CAUSE_LENT] = {0.105, 4e-8, true},
     [CAUSE_SWAP] = {0.2, 4e-4, true},
     /* 2 % in a minute; 0.01 %. */
     [CAUSE_TIME] = {6.7e-6, 6.8e-10, true},
 };
-/* Errors are published so many times as large as those of late, at their
- * highest; and readings are chosen by so many times what is between these and
- * their mean: a set that was wrong not long ago may be so again. */
-#define PUBLISHED 6.5
-#define CHOSEN 1.96
 /* Uss changes by all of a page, and Pss by half of it or more. */
 #define USS_MOST 2.0
 
@@ -108,7 +112,8 @@ static double uss_rate(const struct audit *a) {
 
 void audit_errors(const struct audit *a, const struct exposure *x,
                   enum audit_level level, struct audit_errors *ret) {
-  double squares = 0, error, by;
+  double freed = USS_MOST * x->bytes[CAUSE_FREED]; /* where two shared it */
+  double squares = 0, uss_squares, error, by;
 
   *ret = (struct audit_errors){.pss_parts = {0}};
   for (int k = 0; k < CAUSES; k++) {
@@ -119,8 +124,10 @@ void audit_errors(const struct audit *a, const struct exposure *x,
   by = squares > 0 ? error / squares : 0;
   for (int k = 0; k < CAUSES; k++)
     ret->pss_parts[k] = ret->pss_parts[k] * by + sure_of(x, k);
+  uss_squares =
+      fmax(squares * uss_rate(a), freed * freed * causes[CAUSE_FREED].least);
   ret->pss = error_of(a, error, sure(x));
-  ret->uss = error_of(a, root(squares * uss_rate(a), level), 2 * sure(x));
+  ret->uss = error_of(a, root(uss_squares, level), 2 * sure(x));
 }
 
 /* --- learning --- */

@@ -324,23 +324,31 @@ static double returned_error(const struct change *c) {
  * this process: then it pays only its part of that. */
 static double returned_to_relatives(const struct change *c) {
   const struct track *t = c->track;
-  uint64_t returned = t->family ? t->family->got_back - t->got_back : 0;
+  uint64_t returned =
+      t->family ? t->family->told.got_back - t->told.got_back : 0;
 
   return fmin((double)returned, anonymous_most(c)) *
          (1 - 1 / (double)fork_family_size(t));
 }
 
-/* Anonymous memory that went was shared as likely as any other of it. */
-static double gone_error(const struct baseline *b, double gone) {
-  uint64_t anonymous = b->rollup.bytes[ROLLUP_ANONYMOUS];
+/* What it freed is taken for private: if it was not, the process had paid a
+ * part only, and now relatives pay that. */
+static double freed(const struct change *c) {
+  const struct track *t = c->track;
+  const struct baseline *b = baseline_of(c);
+  double n = fork_family_size(t);
+  uint64_t others = t->family ? t->family->told.freed - t->told.freed : 0;
+  double theirs = (double)min(others, baseline_cow_shared(b));
 
-  return anonymous > 0 ? fmax(gone, 0) * (double)rollup_cow_bytes(&b->rollup) /
-                             (double)anonymous
-                       : 0;
+  return (double)c->freed * (1 - baseline_cow_cost(b)) +
+         (n > 1 ? theirs / (n * (n - 1)) : 0);
 }
 
+/* Memory that went to swap was shared as likely as any other. */
 static double swapped_out(const struct change *c) {
-  return fmin(fmax((double)-c->anon, 0), fmax((double)c->swap, 0));
+  double bytes = fmin(fmax((double)-c->anon, 0), fmax((double)c->swap, 0));
+
+  return bytes * (1 - baseline_anonymous_cost(baseline_of(c)));
 }
 
 /* Pages that were not merged cannot be taken apart; before 6.7 the kernel does
@@ -373,12 +381,12 @@ void exposure_of(const struct change *c, struct exposure *ret) {
   *ret = (struct exposure){
       .bytes = {[CAUSE_FILES] = own_bound(c) + others_bound(c),
                 [CAUSE_RELATIVES] = relatives_bound(c),
-                [CAUSE_COPIES] =
-                    (double)c->track->broken_bytes +
-                    (double)c->broken_by_relatives +
-                    gone_error(b, (double)-c->anon - swapped_out(c)),
+                [CAUSE_COPIES] = (double)c->track->broken_bytes +
+                                 (double)c->broken_by_relatives +
+                                 (double)c->unmapped * baseline_cow_cost(b),
+                [CAUSE_FREED] = freed(c),
                 [CAUSE_SWAP] = returned_error(c) + returned_to_relatives(c) +
-                               gone_error(b, swapped_out(c)),
+                               swapped_out(c),
                 [CAUSE_TIME] = unseen_bytes(b) * sqrt(seconds),
                 [CAUSE_KSM] = ksm_error(c)}};
 }

@@ -74,15 +74,6 @@ static uint64_t broken_bytes(const struct track *t, const struct change *c) {
   return amount_from((double)without * t->breaks);
 }
 
-/* Memory shared by copy on write that was unmapped: it is gone, and not to
- * swap, beyond the private memory. */
-static uint64_t unmapped_bytes(const struct track *t, const struct change *c) {
-  int64_t gone =
-      -c->anon - c->swap - (int64_t)baseline_private(&t->baseline).anon;
-
-  return gone > 0 ? (uint64_t)gone : 0;
-}
-
 /* A page that one of n breaks out or unmaps costs the others what it paid for
  * it: a part of n - 1 of its own part of n. */
 static void tell_relatives(struct track *t, uint64_t left) {
@@ -94,33 +85,39 @@ static void tell_relatives(struct track *t, uint64_t left) {
         (uint64_t)amount_change_from(more * COW_BROKEN_UNITS / (n * (n - 1)));
 
     assert(t->family); /* of n */
-    t->family->cow_broken += share;
-    t->cow_broken += share; /* which it does not pay itself */
+    t->family->told.cow_broken += share;
+    t->told.cow_broken += share; /* which it does not pay itself */
   }
   t->told_bytes = left;
 }
 
-/* Relatives may share what it got back from swap since its baseline. */
-static void tell_returned(struct track *t, uint64_t returned) {
-  uint64_t more = minus(returned, t->told_returned);
+/* Adds what is new of such bytes to a counter of the family; not to what it
+ * counts for the process itself. */
+static void tell(uint64_t bytes, uint64_t *told, uint64_t *family,
+                 uint64_t *own) {
+  uint64_t more = minus(bytes, *told);
 
-  if (!t->family || more == 0 || !RULE(told_returned))
-    return;
-  t->family->got_back += more;
-  t->got_back += more;
-  t->told_returned = returned;
+  *told += more;
+  *family += more;
+  *own += more;
 }
 
+/* Relatives may share what it got back from swap since its baseline, and may
+ * have shared what it freed. */
 static void follow_cow(const struct cycle *cycle, struct track *t) {
   uint64_t most = baseline_cow_shared(&t->baseline);
-  struct change c;
+  struct change c = track_change(cycle, t);
+  struct fork_family *f = t->family;
 
+  if (f && RULE(told_returned))
+    tell(c.returned, &t->told_returned, &f->told.got_back, &t->told.got_back);
   if (most == 0)
     return;
-  c = track_change(cycle, t);
-  t->breaks = t->family ? t->family->cow_breaks : 1;
+  if (f)
+    tell(c.freed, &t->told_freed, &f->told.freed, &t->told.freed);
+  t->breaks = f ? f->cow_breaks : 1;
   t->broken_bytes = min(broken_bytes(t, &c), most);
-  tell_relatives(t, min(t->broken_bytes + unmapped_bytes(t, &c), most));
+  tell_relatives(t, min(t->broken_bytes + c.unmapped, most));
 }
 
 static void take(struct track *t, const struct observation *o) {
@@ -147,7 +144,6 @@ void estimator_observe(const struct cycle *cycle, struct track *t,
   track_count(cycle, t);
   if (!o || !track_has_baseline(t))
     return;
-  tell_returned(t, track_change(cycle, t).returned);
   follow_cow(cycle, t);
 }
 
@@ -283,9 +279,9 @@ static void restart(const struct cycle *cycle, struct track *t,
   baseline_take(&t->baseline, rollup, at, cycle->page_size);
   t->baseline.at_ns = at_ns;
   t->baseline.relatives = fork_family_size(t);
-  t->cow_broken = t->family ? t->family->cow_broken : 0;
-  t->got_back = t->family ? t->family->got_back : 0;
-  t->broken_bytes = t->told_bytes = t->told_returned = 0;
+  if (t->family)
+    t->told = t->family->told;
+  t->broken_bytes = t->told_bytes = t->told_returned = t->told_freed = 0;
   t->family_changes = family_changes(t);
   t->relatives_moved = 0;
   t->has_strangers = false;
@@ -422,7 +418,7 @@ static double doubt_before(const struct cycle *cycle, const struct track *t) {
 
   return x.bytes[CAUSE_FILES] + x.bytes[CAUSE_RELATIVES] +
          x.bytes[CAUSE_COPIES] + x.bytes[CAUSE_FORK] + x.bytes[CAUSE_LENT] +
-         x.bytes[CAUSE_SWAP];
+         x.bytes[CAUSE_SWAP] + x.bytes[CAUSE_FREED];
 }
 
 void estimator_derive(const struct cycle *cycle, struct track *t,

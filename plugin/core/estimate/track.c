@@ -70,8 +70,7 @@ void fork_family_leave(struct track *t) {
 
 static void enter(struct track *t, struct fork_family *family) {
   t->family = family;
-  t->cow_broken = family->cow_broken;
-  t->got_back = family->got_back;
+  t->told = family->told;
 }
 
 static int found_family(struct track *parent) {
@@ -187,7 +186,8 @@ bool track_wants_faults(const struct track *t) {
 
 static uint64_t broken_by_relatives(const struct track *t) {
   int64_t more =
-      t->family ? (int64_t)(t->family->cow_broken - t->cow_broken) : 0;
+      t->family ? (int64_t)(t->family->told.cow_broken - t->told.cow_broken)
+                : 0;
 
   return min(amount_from((double)more / COW_BROKEN_UNITS),
              rollup_cow_bytes(&t->baseline.rollup));
@@ -211,6 +211,16 @@ uint64_t track_faulted_bytes(const struct cycle *cycle,
   return minus(at->minor_faults, for_shared) * cycle->page_size;
 }
 
+static void find_gone(const struct baseline *b, struct change *c) {
+  uint64_t cow = baseline_cow_shared(b);
+  int64_t gone = -c->anon - c->swap;
+
+  if (gone <= 0 || cow == 0)
+    return;
+  c->unmapped = min(minus((uint64_t)gone, baseline_private(b).anon), cow);
+  c->freed = min((uint64_t)gone, cow) - c->unmapped;
+}
+
 struct change track_change(const struct cycle *cycle, const struct track *t) {
   const struct observation *then = &t->baseline.at;
   int64_t page_size = (int64_t)cycle->page_size;
@@ -226,5 +236,6 @@ struct change track_change(const struct cycle *cycle, const struct track *t) {
 
   if (RULE(returned) && c.anon > 0 && c.swap < 0)
     c.returned = min((uint64_t)c.anon, (uint64_t)-c.swap);
+  find_gone(&t->baseline, &c);
   return c;
 }

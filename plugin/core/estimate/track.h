@@ -67,18 +67,21 @@ struct newborn_lessons {
 #define NEWBORN_LESSONS_AT_FIRST                                               \
   ((struct newborn_lessons){.breaks = -1, .file_cost = -1})
 
+/* What members told each other, added up. It wraps around like the kernel's
+ * counters: only differences are used, and they are exact for ever. */
+struct family_told {
+  /* Memory that was broken out of sharing, or unmapped, for each other member:
+   * it raises what the rest costs them. In COW_BROKEN_UNITS of a byte. */
+  uint64_t cow_broken;
+  uint64_t got_back; /* bytes from swap: others may share them */
+  uint64_t freed;    /* bytes: others may have shared them, and pay more now */
+};
+
 struct fork_family {
   uint32_t members;
   uint32_t changes;   /* members that have come or gone; wraps around */
   bool has_lost_head; /* nobody stands for it in its group */
-  /* Memory that members have broken out of sharing, or unmapped, for each other
-   * member: it raises what the rest costs them. In COW_BROKEN_UNITS of a byte.
-   * It wraps around like the kernel's counters: only differences are used, and
-   * they are exact for ever. */
-  uint64_t cow_broken;
-  /* Bytes that members got back from swap (wraps around): other members may
-   * share them. */
-  uint64_t got_back;
+  struct family_told told;
   /* The part of the faults that could have broken copy on write and did, as
    * readings have shown. */
   double cow_breaks;
@@ -91,8 +94,7 @@ struct track {
   struct baseline baseline;
   struct fork_family *family; /* NULL if it was never seen to fork */
   struct sharing *group_set;  /* of the first of its groups */
-  uint64_t got_back;          /* family->got_back at the baseline */
-  uint64_t cow_broken;        /* family->cow_broken at the baseline */
+  struct family_told told;    /* family->told at the baseline */
   /* Of the baseline, where that is a sample; owned by its sampling. */
   struct sampled_error *sample_error;
   struct sharing_since since; /* the baseline, in its set */
@@ -103,6 +105,7 @@ struct track {
   double breaks;              /* family->cow_breaks that made broken_bytes */
   uint64_t broken_bytes;      /* by its faults since the baseline */
   uint64_t told_returned;     /* of what it got back from swap since then */
+  uint64_t told_freed;        /* of what it freed since then */
   uint64_t told_bytes;        /* that it left to its relatives since then */
   double unsure_bytes;        /* for new strangers at the baseline */
   double derived_bytes; /* how far off a derived baseline can be (newborn.h) */
@@ -176,6 +179,10 @@ struct change {
   int64_t anon, shared, swap;
   uint64_t returned;            /* the part of anon that came back from swap */
   uint64_t broken_by_relatives; /* what that adds to its share of the rest */
+  /* The part of anon that was freed (not swapped out) beyond the private
+   * memory, and so was shared by copy on write; and another that may have been.
+   */
+  uint64_t unmapped, freed;
 };
 
 struct change track_change(const struct cycle *cycle, const struct track *t);

@@ -6,13 +6,22 @@
 
 const char *cause_name(enum cause cause) {
   static const char *const names[ALL_CAUSES] = {
-      [CAUSE_FILES] = "files",     [CAUSE_RELATIVES] = "relatives",
-      [CAUSE_COPIES] = "copies",   [CAUSE_FORK] = "fork",
-      [CAUSE_LENT] = "lent",       [CAUSE_SWAP] = "swap",
-      [CAUSE_TIME] = "time",       [CAUSE_KSM] = "ksm",
-      [CAUSE_READING] = "reading", [CAUSE_STATM] = "statm",
-      [CAUSE_SAMPLE] = "sample",   [CAUSE_GUESS] = "guess",
-      [CAUSE_ENDED] = "ended",     [CAUSE_UNIDENTIFIED] = "unidentified"};
+      [CAUSE_FILES] = "files",
+      [CAUSE_RELATIVES] = "relatives",
+      [CAUSE_COPIES] = "copies",
+      [CAUSE_FREED] = "freed",
+      [CAUSE_FORK] = "fork",
+      [CAUSE_LENT] = "lent",
+      [CAUSE_SWAP] = "swap",
+      [CAUSE_TIME] = "time",
+      [CAUSE_KSM] = "ksm",
+      [CAUSE_READING] = "reading",
+      [CAUSE_STATM] = "statm",
+      [CAUSE_SAMPLE] = "sample",
+      [CAUSE_GUESS] = "guess",
+      [CAUSE_ENDED] = "ended",
+      [CAUSE_UNIDENTIFIED] = "unidentified",
+  };
 
   return names[cause];
 }

@@ -13,6 +13,7 @@ enum cause {
   CAUSE_FILES,     /* files and shmem came or went, or others mapped them */
   CAUSE_RELATIVES, /* processes that share memory after a fork came or went */
   CAUSE_COPIES,    /* faults have copied such memory, or it was unmapped */
+  CAUSE_FREED,     /* memory that was given back may have been such */
   CAUSE_FORK,      /* it was forked, and not read since */
   CAUSE_LENT,      /* it shares memory with children that it has forked */
   CAUSE_SWAP,      /* memory that went to swap or came back may be shared */

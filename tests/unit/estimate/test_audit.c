@@ -158,6 +158,18 @@ TEST(uss_can_be_off_by_more_or_less_than_pss) {
   assert_true(uss(&less, &x, AUDIT_EXPECTED) <
               0.2 * pss(&less, &x, AUDIT_EXPECTED));
 }
+
+/* However long all that was freed has been private. */
+TEST(what_was_freed_may_have_been_shared) {
+  struct audit a = {.cycle_ns = 0};
+  struct exposure x = exposed(CAUSE_FREED, 1000);
+
+  learn(&a, &x, 200, 10, 0);
+  assert_true(pss(&a, &x, AUDIT_PUBLISHED) >= 1414);
+  assert_true(uss(&a, &x, AUDIT_PUBLISHED) >= 2828);
+  assert_true(pss(&a, &x, AUDIT_CHOSEN) >= 300);
+}
+
 /* With what is sure, and what was learnt of some of them. */
 TEST(parts_by_cause_add_up_to_the_error) {
   struct audit a = {.cycle_ns = 0};

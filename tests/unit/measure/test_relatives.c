@@ -108,3 +108,22 @@ WORLD_TEST(child_that_is_listed_later_divides_nothing_twice) {
   assert_int_equal(world_members(w, "child"), 1);
   world_assert(w, "g", "pss=%uk", PARENT_KB - SHARED_KB / 2);
 }
+
+/* The child has memory of its own, and could have given back that. */
+WORLD_TEST(shared_memory_that_is_given_back_has_all_relatives_read) {
+  struct fake mother = parent(), f = child();
+
+  start(w);
+  world_put(w, mother);
+  world_put(w, f);
+  world_walks_take(50000); /* so that following is worth it */
+  world_run_reading(w, 1, 2);
+  world_run_reading(w, 1, 0);
+  f.shared_kb = f.cow_kb -= 1024;
+  world_put(w, f);
+  mother.shared_kb = mother.cow_kb -= 1024;
+  mother.private_kb += 1024;
+  world_put(w, mother);
+  world_run_reading(w, 1, 2);
+  world_assert(w, "g", "pss=%uk", PARENT_KB - SHARED_KB / 4);
+}
