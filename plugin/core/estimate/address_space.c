@@ -20,14 +20,25 @@ static void prepare(const struct process_table *t, struct process *p,
 
 /* --- fork families --- */
 
+static bool is_relative(const struct process *other, const struct process *p) {
+  return other && other->member && other->state == PROCESS_ALIVE &&
+         process_program(other) == process_program(p);
+}
+
+/* The parent; or the oldest, if a reading has shown that it shares memory with
+ * somebody: a sibling (CLONE_PARENT), or one whose child has forked it and has
+ * ended. */
 static struct process *find_relative(const struct process_table *t,
                                      const struct process *p) {
-  struct process *parent = process_table_parent(t, p);
+  struct process *parent = process_table_parent(t, p), *oldest = NULL;
 
-  return parent && parent->member && parent->state == PROCESS_ALIVE &&
-                 process_program(parent) == process_program(p)
-             ? parent
-             : NULL;
+  if (is_relative(parent, p) || !p->member->track.has_strangers)
+    return is_relative(parent, p) ? parent : NULL;
+  for (size_t i = 0; i < t->n; i++)
+    if (is_relative(t->processes[i], p) &&
+        (!oldest || t->processes[i]->starttime_ticks < oldest->starttime_ticks))
+      oldest = t->processes[i];
+  return oldest != p ? oldest : NULL;
 }
 
 static bool is_decided(const struct process *p) {

@@ -10,8 +10,10 @@
 
 /* Links newcomers to their parents and brings the fork families up to date,
  * once every process is identified: a process leaves when its program has
- * changed, and joins its parent's family when it still runs the parent's. A
- * process for which there is no memory becomes PROCESS_UNKNOWN. */
+ * changed, and joins its parent's family when it still runs the parent's; or,
+ * once a reading has shown that it shares memory, that of the oldest process
+ * which runs the same. A process for which there is no memory becomes
+ * PROCESS_UNKNOWN. */
 void address_space_relate(struct process_table *t, struct diag *diags);
 
 /* Finds the members of groups that run in the memory of their parent, if that

@@ -333,6 +333,7 @@ static void begin_anew(const struct cycle *cycle, struct track *t,
 
   restart(cycle, t, rollup, at, cycle->now_ns);
   t->has_strangers = seen > 0;
+  t->is_family_decided &= !are_new || t->family;
   t->unsure_bytes = are_new ? strangers_part(rollup, known, seen) : 0;
   if (are_new)
     t->baseline.relatives =

@@ -115,7 +115,7 @@ struct track {
   bool has_newborn : 1; /* is the parent of such */
   bool is_heir : 1;     /* its baseline was derived from its parent's */
   bool is_child : 1;    /* in the set of its family alone */
-  bool is_family_decided : 1; /* for the program that it runs */
+  bool is_family_decided : 1; /* for its program, but for new strangers */
   bool is_sampled : 1;        /* the baseline is no rollup, see sampling */
   bool has_strangers : 1;     /* at the baseline */
 };

@@ -151,6 +151,25 @@ TEST(a_process_that_leaves_takes_no_pages_along) {
   end(&w);
 }
 
+/* As if readings had just shown that all but the oldest share memory. It comes
+ * last, because pids have wrapped around. */
+TEST(processes_that_share_join_the_oldest_of_their_program) {
+  struct world w;
+
+  begin(&w, 5);
+  w.p[4].starttime_ticks = 1;
+  exec(&w.p[5]);
+  update(&w);
+  check_families(&w, ".....", "before");
+  for (uint32_t pid = 1; pid <= 5; pid++) {
+    w.p[pid].member->track.has_strangers = pid != 4;
+    w.p[pid].member->track.is_family_decided = pid == 4;
+  }
+  update(&w);
+  check_families(&w, "aaaa.", "after");
+  end(&w);
+}
+
 /* As many as a baseline counts. */
 TEST(a_family_can_be_larger_than_a_baseline_counts) {
   struct world w;

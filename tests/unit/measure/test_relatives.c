@@ -127,3 +127,34 @@ WORLD_TEST(shared_memory_that_is_given_back_has_all_relatives_read) {
   world_run_reading(w, 1, 2);
   world_assert(w, "g", "pss=%uk", PARENT_KB - SHARED_KB / 4);
 }
+
+/* Forked by the parent, whose child it is not (CLONE_PARENT). */
+static struct fake sibling(uint32_t pid) {
+  struct fake f = parent();
+
+  f.starttime += pid;
+  f.pid = pid;
+  f.comm = "child";
+  f.private_kb = 1024;
+  f.sharers = 3;
+  return f;
+}
+
+WORLD_TEST(siblings_that_share_have_their_oldest_read) {
+  struct fake oldest = parent();
+
+  oldest.sharers = 3;
+  start(w);
+  world_put(w, alone());
+  world_walks_take(50000); /* so that following is worth it */
+  world_run_reading(w, 1, 1);
+  world_put(w, oldest);
+  world_put(w, sibling(20));
+  world_put(w, sibling(30));
+  world_run_reading(w, 1, 2);
+  assert_true(world_kb(w, "child", "pss_error") >= SHARED_KB);
+  world_run_reading(w, 1, 3);
+  world_assert(w, "g", "pss=%uk", PARENT_KB - SHARED_KB + SHARED_KB / 3);
+  for (int i = 0; i < 5; i++)
+    world_run_reading(w, 1, 0);
+}
