@@ -26,10 +26,16 @@ struct statm_sample {
   uint64_t data_pages;
 };
 
+/* A counter that is below 0 is printed as if it had no sign. */
+static inline uint64_t statm_counter(uint64_t printed) {
+  return printed > INT64_MAX ? 0 : printed;
+}
+
 /*
  * Returns 0 and fills *ret, or returns -EBADMSG and leaves *ret unchanged.
- * Shared above resident is malformed: task_statm() prints resident as shared
- * plus anonymous, whatever the precision of its counters.
+ * Resident and shared come from counters of pages that no kernel should let go
+ * below 0, and resident is shared plus anonymous. What they cannot be is set
+ * right, so that the process is still measured: shared is resident at most.
  *
  * 765 418 390 5 0 123 0
  *
@@ -44,11 +50,14 @@ static inline int statm_parse(const char *text, size_t len,
   for (int i = 0; i < 7; i++)
     if (!parse_u64(&s, &pages[i]) || !parse_char(&s, i < 6 ? ' ' : '\n'))
       return -EBADMSG;
-  if (!cursor_is_done(&s) || pages[2] > pages[1])
+  if (!cursor_is_done(&s))
     return -EBADMSG;
+  pages[1] = statm_counter(pages[1]);
+  pages[2] = statm_counter(pages[2]);
   *ret = (struct statm_sample){.size_pages = pages[0],
                                .resident_pages = pages[1],
-                               .shared_pages = pages[2],
+                               .shared_pages =
+                                   pages[2] < pages[1] ? pages[2] : pages[1],
                                .text_pages = pages[3],
                                .data_pages = pages[5]};
   return 0;
