@@ -102,6 +102,10 @@ bool process_is_in_parent(const struct process *p) {
   return process_is_from(p, "parent");
 }
 
+bool process_is_unknown(const struct process *p) {
+  return p->n_groups == 0 && process_is_from(p, "unreadable");
+}
+
 const char *process_command(const struct process *p) {
   return p->command_line && *p->command_line ? p->command_line : p->comm;
 }

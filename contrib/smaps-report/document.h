@@ -287,6 +287,9 @@ bool process_is_from(const struct process *p, const char *source);
 /* True if the process shares its parent's memory, which counts there. */
 bool process_is_in_parent(const struct process *p);
 
+/* True if nothing is known but that it is there: it may be in any group. */
+bool process_is_unknown(const struct process *p);
+
 /* NULL for several areas: the document has the union of their permissions. */
 static inline const char *mapping_rights(const struct mapping *m) {
   return m->vmas == 1 ? m->permissions : NULL;

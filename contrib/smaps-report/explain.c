@@ -65,11 +65,6 @@ static void print_head(const struct process *p, const struct style *s) {
   text_done(&t);
 }
 
-/* True if nothing is known but that it is there: it may be in any group. */
-static bool is_unidentified(const struct process *p) {
-  return p->n_groups == 0 && process_is_from(p, "unreadable");
-}
-
 static void print_groups(const struct process *p, struct text *t,
                          const struct style *s) {
   begin(t, p->n_groups == 1 ? "group" : "groups");
@@ -79,14 +74,14 @@ static void print_groups(const struct process *p, struct text *t,
     text_add_name(t, p->groups[i], s);
   }
   if (p->n_groups == 0)
-    text_add(t, is_unidentified(p) ? "unknown" : "none");
+    text_add(t, process_is_unknown(p) ? "unknown" : "none");
   text_print(t, COLOUR_NONE, s);
 }
 
 static void print_rule(const struct document *d, const struct process *p,
                        struct text *t, const struct style *s) {
   begin(t, "rule");
-  if (is_unidentified(p))
+  if (process_is_unknown(p))
     text_add(t, "unknown: the process could not be identified");
   else if (p->rule == UNKNOWN)
     text_add(t, "none matches");

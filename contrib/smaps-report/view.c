@@ -46,13 +46,8 @@ static void add_processes(struct view *v, struct table *t) {
 
 /* ---- groups ---- */
 
-/* True of a process that may be in any group. */
-static bool is_unidentified(const struct process *p) {
-  return p->n_groups == 0 && amounts_get(&p->amounts, AMOUNT_RSS) == UNKNOWN;
-}
-
-/* A group's number of members is unknown while processes cannot be identified
- * or are hidden, as process 1 then is. A capture does not show either. */
+/* Processes cannot be identified; or are hidden, as process 1 then is, and the
+ * number of a group's members is unknown. A capture shows neither. */
 static bool may_lack_members(const struct document *d) {
   bool has_unknown = false, has_first = document_scope(d) != NULL;
   bool has_unidentified = false;
@@ -61,9 +56,9 @@ static bool may_lack_members(const struct document *d) {
     has_unknown |= d->groups[i].processes == UNKNOWN;
   for (size_t i = 0; i < d->n_processes; i++) {
     has_first |= d->processes[i].pid == 1;
-    has_unidentified |= is_unidentified(&d->processes[i]);
+    has_unidentified |= process_is_unknown(&d->processes[i]);
   }
-  return has_unknown && (!has_first || has_unidentified);
+  return has_unidentified || (has_unknown && !has_first);
 }
 
 /*

@@ -396,8 +396,9 @@ class Unknown(ReportTest):
         self.assertFalse(any("at_least" in row for row in groups))
 
     def test_a_total_may_lack_processes_that_cannot_be_seen(self):
-        """With hidepid: groups are unknown, and processes are not listed, or
-        are in no group and have no amounts."""
+        """With hidepid groups are unknown, and processes are not listed. Those
+        that cannot be identified are in no group and have no amounts; then
+        only groups without members are unknown."""
         document = load(STATE)
         document["processes"] = [
             {**p, "groups": ["postgres"], "usage": {"pss": KIB, "rss": KIB}}
@@ -416,9 +417,12 @@ class Unknown(ReportTest):
         document["processes"][0]["pid"] = 2
         self.assertTrue(is_at_least())
         document["processes"][0]["pid"] = 1
-        document["processes"][1].update({"groups": [], "usage": {}})
+        self.assertFalse(is_at_least())
+        group_of(document, "postgres")["processes"] = 2
+        nothing = {"groups": [], "usage": {}, "source": "unreadable"}
+        document["processes"][1].update(nothing)
         self.assertTrue(is_at_least())
-        document["processes"][1]["usage"] = {"rss": KIB}
+        document["processes"][1]["source"] = "statm"
         self.assertFalse(is_at_least())
 
     def test_the_first_of_a_sum_may_be_the_unknown_one(self):
