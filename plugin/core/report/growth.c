@@ -13,8 +13,10 @@
 #define POINTS_AGREED 3
 #define RECENT_POINTS 20
 #define RISE_LEAST (UINT64_C(1) << 20)
-/* Kendall's tau if 85 of 100 pairs rise, and 15 fall. */
+/* Kendall's tau if 85 of 100 pairs rise, and 15 fall; 95 and 5. */
 #define SIGNIFICANT_TAU 0.7
+#define SIGNIFICANT_TAU_OF_LOWS 0.9
+#define LOWS_LEAST 6
 #define LESSON_WINDOWS 30
 #define LESSON_LEAST_NS (UINT64_C(30) * 3600 * NS_PER_S)
 
@@ -65,6 +67,17 @@ static bool end_point(struct growth *g, uint64_t now_ns) {
 static bool is_lowest(const struct growth *g, const struct growth_sample *s) {
   return s->is_known && s->error_bytes <= s->bytes / 8 &&
          (!g->lowest.time_ns || s->bytes < g->lowest.bytes);
+}
+
+/* The lowest of the last points: what is left without garbage. */
+static const struct growth_point *level_of(const struct growth *g,
+                                           uint64_t now_ns) {
+  const struct growth_point *ret = &g->points[g->n - 1];
+
+  for (size_t i = first_since(g, g->window_ns / PARTS, now_ns); i < g->n; i++)
+    if (g->points[i].bytes < ret->bytes)
+      ret = &g->points[i];
+  return ret;
 }
 
 /* --- what a span shows --- */
@@ -159,22 +172,39 @@ static int compare_slopes(const void *left, const void *right) {
 }
 
 /* The median slope of all pairs of points, which a step at the end of the span
- * hardly changes; 0 if it is not significant. */
-static double significant_slope(const struct span *s) {
+ * hardly changes; 0 if Kendall's tau is below `tau`. */
+static double median_slope(const struct growth_point *points, size_t n,
+                           double tau) {
   double slopes[PAIRS_MOST], score = 0;
   size_t pairs = 0;
 
-  for (const struct growth_point *a = s->points; a < s->points + s->n; a++)
-    for (const struct growth_point *b = a + 1; b < s->points + s->n; b++) {
+  for (const struct growth_point *a = points; a < points + n; a++)
+    for (const struct growth_point *b = a + 1; b < points + n; b++) {
       double slope = slope_of(a, b);
 
       score += (slope > 0) - (slope < 0);
       slopes[pairs++] = slope;
     }
-  if (score < SIGNIFICANT_TAU * (double)pairs)
+  if (score < tau * (double)pairs)
     return 0;
   qsort(slopes, pairs, sizeof(*slopes), compare_slopes);
   return slopes[pairs / 2];
+}
+
+/* 0 if it is not significant. Garbage hides a leak from the pairs of all
+ * points, but not from those of the lows, which each collection leaves. */
+static double significant_slope(const struct span *s) {
+  const struct growth_point *p = s->points;
+  struct growth_point lows[GROWTH_POINTS];
+  double slope = median_slope(p, s->n, SIGNIFICANT_TAU);
+  size_t n = 0;
+
+  for (size_t i = 1; i + 1 < s->n; i++)
+    if (p[i].bytes <= p[i - 1].bytes && p[i].bytes < p[i + 1].bytes)
+      lows[n++] = p[i];
+  if (slope > 0 || n < LOWS_LEAST)
+    return slope;
+  return median_slope(lows, n, SIGNIFICANT_TAU_OF_LOWS);
 }
 
 /* The growth that the span shows; 0 for none. The pairs are compared last,
@@ -206,9 +236,7 @@ static void learn(struct growth *g, uint64_t now_ns) {
 
 /* Follows a rise until it has come down by half, and then how far it goes on
  * down. */
-static void follow_rise(struct growth *g, uint64_t now_ns) {
-  uint64_t bytes = g->points[g->n - 1].bytes;
-
+static void follow_rise(struct growth *g, uint64_t bytes, uint64_t now_ns) {
   if (g->rise.top == 0) {
     g->lesson.low = min(g->lesson.low, bytes);
     return;
@@ -235,18 +263,20 @@ static double judge(const struct growth *g, const struct growth_sample *now,
 }
 
 static void note_shown(struct growth *g, const struct span *s, double growth,
-                       uint64_t now_ns) {
+                       const struct growth_point *level, uint64_t now_ns) {
   bool is_learnt =
       has_lesson(g, now_ns) && !has_left(g->lesson, rise_of(s).top);
 
   g->slope = is_learnt ? 0 : growth;
+  /* The level is above the low, because the span is steady. */
   if (g->is_growing && g->rise.top == 0)
-    g->rise = rise_of(s);
+    g->rise = (struct growth_range){rise_of(s).low, level->bytes};
 }
 
 static void judge_point(struct growth *g, const struct growth_sample *now) {
   struct span span = {.n = 0};
   double growth = judge(g, now, &span);
+  const struct growth_point *level = level_of(g, now->time_ns);
   bool is_shown = growth > 0;
 
   g->is_judged = !isnan(growth);
@@ -259,8 +289,8 @@ static void judge_point(struct growth *g, const struct growth_sample *now) {
       g->rise.top = 0;
   }
   if (is_shown)
-    note_shown(g, &span, growth, now->time_ns);
-  follow_rise(g, now->time_ns);
+    note_shown(g, &span, growth, level, now->time_ns);
+  follow_rise(g, level->bytes, now->time_ns);
 }
 
 void growth_note(struct growth *g, const struct growth_sample *s) {

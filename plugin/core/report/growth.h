@@ -19,23 +19,25 @@
  *   - It is significant. Of 100 pairs of points 85 rise (Kendall's tau is 0.7),
  *     as independent numbers do in 1 of 400 cases for ten points, and in 1 of
  *     100,000 for twenty. That is more than usual, because the amounts of a
- *     process depend on those before.
+ *     process depend on those before. Or 95 of 100 pairs of lows rise: of
+ *     points below those before and after, six of them at least. That shows
+ *     a leak beside garbage, by what each collection leaves.
  *   - It matters. The rise is at least a MiB and twice the present error of
  *     PSS, and at least a hundredth of the memory, counted from the time at
  *     which growth was first published.
  *   - It is new. The memory has left the range that it moved in before the span
  *     by a quarter of that range: garbage that gathers again goes where it was.
  * Three points in a row have to agree that there is growth, or that there is
- * none any more. The growth is the median of the slopes between the points
- * (Theil and Sen) of the longer span that shows it, and otherwise 0.
+ * none any more. The growth is the median of the slopes between the points, or
+ * lows (Theil and Sen), of the longer span that shows it, and otherwise 0.
  *
- * A rise that comes down again by half was not a leak. That is learnt: for 30
- * windows, and 30 hours at least, growth up to that level and a quarter of the
- * rise more is published as 0, so that the dump of each night and the load of
- * each day show once. A rise that has stayed up when growth begins again, such
- * as a cache that has filled, is over. If a later rise comes down from a lower
- * level, the learnt level goes down half the way to it. A restart of the group
- * forgets all.
+ * A rise that comes down again by half, with the lowest amount of a sixth of
+ * the window, was not a leak. That is learnt: for 30 windows, and 30 hours at
+ * least, growth up to that level and a quarter of the rise more is published as
+ * 0, so that the dump of each night and the load of each day show once. A rise
+ * that has stayed up when growth begins again, such as a cache that has filled,
+ * is over. If a later rise comes down from a lower level, the learnt level goes
+ * down half the way to it. A restart of the group forgets all.
  *
  * The growth is unknown (NaN) until the points span a quarter of the window,
  * while there are fewer than ten points (so always if an interval takes more
