@@ -19,6 +19,8 @@
 #define LOWS_LEAST 6
 #define LESSON_WINDOWS 30
 #define LESSON_LEAST_NS (UINT64_C(30) * 3600 * NS_PER_S)
+#define PACE_WINDOWS 48
+#define PACE_LEAST_NS (UINT64_C(7) * 24 * 3600 * NS_PER_S)
 
 /* The last points: the lowest of each part of the span, and the newest. */
 struct span {
@@ -246,7 +248,31 @@ static void follow_rise(struct growth *g, uint64_t bytes, uint64_t now_ns) {
     learn(g, now_ns);
 }
 
-/* --- both together --- */
+/* --- the pace of a rise --- */
+
+/* Marks the level whenever the age of the rise has doubled. */
+static void follow_pace(struct growth *g, const struct growth_point *level) {
+  struct growth_pace *p = &g->pace;
+  uint64_t most_ns = max(PACE_WINDOWS * g->window_ns, PACE_LEAST_NS);
+  uint64_t age_ns;
+
+  if (!p->begin_ns)
+    *p = (struct growth_pace){level->time_ns, *level, 0, 0};
+  age_ns = p->mark.time_ns - p->begin_ns;
+  if (level->time_ns <
+      p->mark.time_ns + min(max(age_ns, g->window_ns / 4), most_ns))
+    return;
+  p->before = p->slope;
+  p->slope = age_ns > 0 ? slope_of(&p->mark, level) : 0;
+  p->mark = *level;
+}
+
+/* A leak keeps its pace. A logarithm has half of it, and a root 0.7. */
+static bool has_slowed(const struct growth_pace *p) {
+  return p->slope < 0.8 * p->before;
+}
+
+/* --- all together --- */
 
 /* The growth that the points show, and the span that shows it; NaN if there are
  * too few points. */
@@ -267,7 +293,10 @@ static void note_shown(struct growth *g, const struct span *s, double growth,
   bool is_learnt =
       has_lesson(g, now_ns) && !has_left(g->lesson, rise_of(s).top);
 
-  g->slope = is_learnt ? 0 : growth;
+  assert(s->points);              /* find_span() was true */
+  if (growth > 2 * g->pace.slope) /* another rise */
+    g->pace = (struct growth_pace){s->points[0].time_ns, *level, growth, 0};
+  g->slope = is_learnt || has_slowed(&g->pace) ? 0 : growth;
   /* The level is above the low, because the span is steady. */
   if (g->is_growing && g->rise.top == 0)
     g->rise = (struct growth_range){rise_of(s).low, level->bytes};
@@ -288,6 +317,7 @@ static void judge_point(struct growth *g, const struct growth_sample *now) {
     if (is_shown)
       g->rise.top = 0;
   }
+  follow_pace(g, level);
   if (is_shown)
     note_shown(g, &span, growth, level, now->time_ns);
   follow_rise(g, level->bytes, now->time_ns);

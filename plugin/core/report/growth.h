@@ -31,6 +31,16 @@
  * none any more. The growth is the median of the slopes between the points, or
  * lows (Theil and Sen), of the longer span that shows it, and otherwise 0.
  *
+ * Growth that slows down over longer times is a cache, and published as 0. The
+ * mean slope of each of these times is compared with the one before: they begin
+ * where a quarter of the window has passed, and end whenever the age of the
+ * rise has doubled, but take 48 windows and a week at most. Below 0.8 of the
+ * slope before, growth is 0 until the next such time has ended. So a leak
+ * beside a cache shows after four to eight times the time in which the cache
+ * filled, and a logarithm (which comes to 0.5) and a root (0.7) not for weeks.
+ * The age counts from the first point, or from the beginning of a span whose
+ * growth is more than twice the last mean slope: that is another rise.
+ *
  * A rise that comes down again by half, with the lowest amount of a sixth of
  * the window, was not a leak. That is learnt: for 30 windows, and 30 hours at
  * least, growth up to that level and a quarter of the rise more is published as
@@ -43,8 +53,8 @@
  * while there are fewer than ten points (so always if an interval takes more
  * than a tenth of the window), and when no point has come for a third of the
  * window. A rise that is steady for more than a third of the window is
- * published, even if a cache is filling: choose a window that is longer than
- * the service takes to warm up.
+ * published, even if a cache is filling, until it has slowed down: choose a
+ * window that is longer than the service takes to warm up.
  */
 #ifndef SMAPS_GROWTH_H
 #define SMAPS_GROWTH_H
@@ -66,6 +76,13 @@ struct growth_range {
   uint64_t low, top;
 };
 
+/* How fast a rise goes on. */
+struct growth_pace {
+  uint64_t begin_ns;        /* 0: not yet */
+  struct growth_point mark; /* of when its age had doubled last */
+  double slope, before;     /* bytes a second up to that, and before; or 0 */
+};
+
 /* Without pointers, so it can be copied and freed; about a KiB. */
 struct growth {
   uint64_t window_ns;
@@ -81,6 +98,7 @@ struct growth {
   double slope;          /* bytes a second, when growth was shown last */
   struct growth_range rise;   /* growth that has not come down */
   struct growth_range lesson; /* growth that has come down again */
+  struct growth_pace pace;
   uint64_t learnt_ns;
   double bytes_per_second; /* NaN: unknown */
   double room_bytes;       /* likewise */

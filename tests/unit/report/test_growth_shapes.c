@@ -11,6 +11,14 @@
 #define DAY (24 * HOUR)
 #define NEVER ((double)INFINITY)
 
+/* What fills, at so many times its scale. */
+static double logarithm(double x) { return log1p(x); }
+static double root(double x) { return sqrt(x); }
+static double power(double x) { return pow(x, 0.6); }
+static double saturation(double x) { return 1 - exp(-x); }
+static double hyperbola(double x) { return x / (1 + x); }
+static double ramp(double x) { return fmin(x, 1); }
+
 /* Amounts in MB, times in seconds; what is 0 is not there. */
 struct shape {
   const char *name;
@@ -19,6 +27,8 @@ struct shape {
   double leak, leak_from;  /* in kB a second */
   double garbage, each;    /* collected so often */
   double step, step_each;
+  double (*fills)(double x);
+  double cache, scale, fills_from;
   double day;   /* more at noon than at midnight */
   double batch; /* more and more from 2 to 4 o'clock */
   /* In hours: growth shows by `first`, a quarter of the window before it at the
@@ -97,6 +107,126 @@ static const struct shape shapes[] = {
      .step_each = 12 * HOUR,
      .first = NEVER},
 
+    {.name = "logarithm, a minute",
+     .hours = 24,
+     .fills = logarithm,
+     .cache = 100,
+     .scale = 60,
+     .first = NEVER},
+    {.name = "logarithm, 10 minutes",
+     .hours = 24,
+     .fills = logarithm,
+     .cache = 200,
+     .scale = 600,
+     .first = 0.6,
+     .last = 1.2},
+    {.name = "logarithm, an hour",
+     .fills = logarithm,
+     .cache = 500,
+     .scale = HOUR,
+     .first = 0.4,
+     .last = 1.6},
+    {.name = "logarithm, 4 hours",
+     .hours = 12,
+     .fills = logarithm,
+     .cache = 500,
+     .scale = 4 * HOUR,
+     .first = 0.4,
+     .last = 6},
+    {.name = "logarithm, an hour, after 6",
+     .hours = 18,
+     .fills = logarithm,
+     .cache = 500,
+     .scale = HOUR,
+     .fills_from = 6 * HOUR,
+     .first = 6.4,
+     .last = 7.5},
+    {.name = "logarithm and garbage",
+     .fills = logarithm,
+     .cache = 200,
+     .scale = 600,
+     .garbage = 50,
+     .each = 150,
+     .first = NEVER},
+    {.name = "root",
+     .fills = root,
+     .cache = 360,
+     .scale = HOUR,
+     .first = 0.6,
+     .last = 1.2},
+    {.name = "power 0.6",
+     .fills = power,
+     .cache = 270,
+     .scale = HOUR,
+     .first = 0.6,
+     .last = 1.2},
+    {.name = "root, after three weeks",
+     .interval = 300,
+     .hours = 800,
+     .fills = root,
+     .cache = 2000,
+     .scale = HOUR,
+     .first = 592.4,
+     .percent = 99},
+    {.name = "exponential, an hour",
+     .fills = saturation,
+     .cache = 500,
+     .scale = HOUR,
+     .first = 0.4,
+     .last = 1.1},
+    {.name = "exponential, 4 hours",
+     .hours = 12,
+     .fills = saturation,
+     .cache = 2000,
+     .scale = 4 * HOUR,
+     .first = 0.4,
+     .last = 4.3},
+    {.name = "hyperbola",
+     .hours = 12,
+     .fills = hyperbola,
+     .cache = 1000,
+     .scale = 1800,
+     .first = NEVER},
+    {.name = "filled at one speed",
+     .fills = ramp,
+     .cache = 400,
+     .scale = 2400,
+     .first = 0.4,
+     .last = 1},
+
+    {.name = "leak and logarithm",
+     .hours = 20,
+     .fills = logarithm,
+     .cache = 100,
+     .scale = 60,
+     .leak = 10,
+     .first = 16.5,
+     .percent = 99},
+    {.name = "leak and exponential",
+     .hours = 16,
+     .fills = saturation,
+     .cache = 500,
+     .scale = HOUR,
+     .leak = 30,
+     .first = 0.4,
+     .percent = 30},
+    {.name = "filled, then a faster leak",
+     .fills = ramp,
+     .cache = 400,
+     .scale = 2400,
+     .leak = 350,
+     .leak_from = 1.5 * HOUR,
+     .first = 0.4,
+     .percent = 80},
+    {.name = "filled, then a leak",
+     .fills = ramp,
+     .cache = 400,
+     .scale = 2400,
+     .leak = 10,
+     .leak_from = HOUR,
+     .first = 0.4,
+     .percent = 40},
+
     {.name = "day", .hours = 72, .day = 300, .first = 1, .last = 12},
     {.name = "day and leak",
      .hours = 72,
@@ -141,6 +271,8 @@ static uint64_t memory_at(const struct shape *s, double t) {
     mb += s->garbage * fmod(t, s->each) / s->each;
   if (s->step_each > 0)
     mb += s->step * floor(t / s->step_each);
+  if (s->fills)
+    mb += s->cache * s->fills(fmax(t - s->fills_from, 0) / s->scale);
   if (hour > 2 && hour < 4)
     mb += s->batch * (hour - 2) / 2;
   return (uint64_t)(1e6 * mb);
