@@ -12,7 +12,9 @@ from harness import (
     read_statm,
     setpriv,
     stage,
+    state_of,
     unprivileged_user,
+    wait_until,
 )
 from snapshot import process_of, read_smaps, sum_by_name
 from test_giants import (
@@ -29,6 +31,8 @@ from report import run
 PRIVATE = 128 * MIB
 SHARED = 96 * MIB
 FILE = 64 * MIB
+# A page that is found stands for five, of 76,000: a part of the memory.
+SMALL_MAPPINGS = 0.0002
 
 # Memory of its own, a file, and memory that another process maps too. A part of
 # the address space is reserved and empty.
@@ -77,6 +81,7 @@ class Mapper(Script):
             file.truncate(FILE)
         super().__init__(MAPPER, f"giant{TAG}", self.file)
         self.read_line()
+        wait_until(lambda: state_of(self.pid) == "S", "an idle process")
 
 
 def uss(mapping):
@@ -130,7 +135,9 @@ class GiantCapture(CaptureTest):
         need_capability(CAP_SYS_ADMIN, "CAP_SYS_ADMIN")
         mapper = self.start_mapper()
         self.start_watching()
+        before = read_statm(mapper.pid)["resident"]
         path, one, found = self.capture_of(mapper.pid)
+        after = read_statm(mapper.pid)["resident"]
         truth = sum_by_name([read_smaps(mapper.pid)])
         self.assertEqual(one["mappings_from"], "samples")
         for name in "[anon]", MEMFD, mapper.file:
@@ -139,11 +146,11 @@ class GiantCapture(CaptureTest):
         self.assertGreater(found["[anon]"]["private_dirty"], 0.9 * PRIVATE)
         self.assertGreater(found[MEMFD]["shared_dirty"], 0.9 * SHARED)
         self.assertGreater(found[mapper.file]["private_clean"], 0.9 * FILE)
-        # It is idle: what statm tells is what they add up to.
-        self.assertEqual(
-            sum(m.get("rss", 0) for m in one["mappings"]),
-            read_statm(mapper.pid)["resident"],
-        )
+        # They add up to what statm told meanwhile, but for what was found in
+        # the last mapping of a kind, if that is too small for its part.
+        total = sum(m.get("rss", 0) for m in one["mappings"])
+        self.assertLessEqual(total, max(before, after))
+        self.assertGreater(total, min(before, after) * (1 - SMALL_MAPPINGS))
         text = run("explain", path, mapper.pid).text
         self.assertIn("mappings     sampled, because smaps would hold", text)
         rows = run("-mH", "-c", "name,pss_error,pages_sampled", path).text
