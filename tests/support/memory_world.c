@@ -407,30 +407,40 @@ struct sums {
   uint64_t pss_dirty, merged, swap, swap_pss;
 };
 
+static bool looks_like(const struct memory_page *a,
+                       const struct memory_page *b) {
+  return a->mappers == b->mappers && a->swapped == b->swapped &&
+         a->kind == b->kind && a->is_dirty == b->is_dirty &&
+         a->is_merged == b->is_merged;
+}
+
+/* Adds so many pages that look the same. */
 static void add_mapped(struct sums sums[MEMORY_SLOTS],
-                       const struct memory_page *page, const uint64_t *parts) {
+                       const struct memory_page *page, uint32_t pages,
+                       const uint64_t *parts) {
   int n = __builtin_popcount(page->mappers);
 
   for (unsigned left = page->mappers; left; left &= left - 1) {
     struct sums *s = &sums[__builtin_ctz(left)];
 
-    s->pages[page->kind]++;
-    s->pss[page->kind] += parts[n];
-    s->held[n == 1][page->is_dirty]++;
-    s->pss_dirty += page->is_dirty ? parts[n] : 0;
-    s->merged += page->is_merged;
+    s->pages[page->kind] += pages;
+    s->pss[page->kind] += pages * parts[n];
+    s->held[n == 1][page->is_dirty] += pages;
+    s->pss_dirty += page->is_dirty ? pages * parts[n] : 0;
+    s->merged += page->is_merged ? pages : 0;
   }
 }
 
 static void add_swapped(struct sums sums[MEMORY_SLOTS],
-                        const struct memory_page *page, const uint64_t *parts) {
+                        const struct memory_page *page, uint32_t pages,
+                        const uint64_t *parts) {
   int n = __builtin_popcount(page->swapped);
 
   for (unsigned left = page->swapped; left; left &= left - 1) {
     struct sums *s = &sums[__builtin_ctz(left)];
 
-    s->swap++;
-    s->swap_pss += parts[n];
+    s->swap += pages;
+    s->swap_pss += pages * parts[n];
   }
 }
 
@@ -475,11 +485,15 @@ void memory_view_all(const struct memory_world *w,
 
   for (unsigned n = 1; n <= MEMORY_SLOTS; n++)
     parts[n] = (w->page_size << PSS_SHIFT) / n;
-  for (uint32_t i = 0; i < w->n_pages; i++) {
-    if (w->pages[i].kind == KIND_FREE)
+  for (uint32_t i = 0, end; i < w->n_pages; i = end) {
+    const struct memory_page *page = &w->pages[i];
+
+    for (end = i + 1; end < w->n_pages && looks_like(page, &w->pages[end]);)
+      end++;
+    if (page->kind == KIND_FREE)
       continue;
-    add_mapped(sums, &w->pages[i], parts);
-    add_swapped(sums, &w->pages[i], parts);
+    add_mapped(sums, page, end - i, parts);
+    add_swapped(sums, page, end - i, parts);
   }
   for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++) {
     ret[slot] = (struct memory_view){0};

@@ -15,6 +15,7 @@
 
 #define SHORT_NS 500000000
 #define SLICE_NS 1000000
+#define SLICE_MOST_NS (16 * SLICE_NS)
 
 bool (*patience_hook)(void);
 unsigned patience_waits;
@@ -103,7 +104,7 @@ static bool all_sleep_without(pthread_mutex_t *lock) {
 /* Callers check their condition after ETIMEDOUT as well. */
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
                                   const struct timespec *end) {
-  uint64_t now = now_ns(), until = to_ns(end);
+  uint64_t now = now_ns(), until = to_ns(end), slice = SLICE_NS;
 
   if (patience_hook && patience_hook())
     return ETIMEDOUT;
@@ -119,6 +120,8 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 
     if (rc != ETIMEDOUT || all_sleep_without(lock))
       return rc;
-    until = now_ns() + SLICE_NS;
+    /* To ask often would take the processor from who is waited for. */
+    until = now_ns() + slice;
+    slice = slice < SLICE_MOST_NS ? 2 * slice : slice;
   }
 }

@@ -86,14 +86,23 @@ static void make_directories(char *path) {
   }
 }
 
+/* The directories are mostly there. */
+static int open_to_write(char *path) {
+  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+  if (fd >= 0 || errno != ENOENT)
+    return fd;
+  make_directories(path);
+  return open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+}
+
 void proctree_write(const struct proctree *t, const char *path,
                     const char *text, size_t len) {
   char whole[PATH_SIZE];
   int fd;
 
   snprintf(whole, sizeof(whole), "%s/%s", t->root, path);
-  make_directories(whole);
-  fd = open(whole, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  fd = open_to_write(whole);
   if (fd < 0 || write(fd, text, len) != (ssize_t)len)
     fail(whole);
   close(fd);
