@@ -86,8 +86,9 @@ COLLECTED := core/test_collector core/test_collector_hang core/test_unseen \
              core/test_cgroup_values core/test_kernel_memory
 $(COLLECTED:%=$(UNIT)/%): $(B)/tests/support/collected.o
 $(call wrap,$(COLLECTED),openat readlinkat)
-# The right to look pages up is lost and comes back, and time passes by reading.
-$(call wrap,core/test_giants,openat nanosleep)
+# The right to look pages up is lost and comes back, time passes by reading, and
+# the numbers of pages are in no file.
+$(call wrap,core/test_giants,openat pread ioctl nanosleep)
 # What is read is memory that is known, and no file.
 $(call wrap,measure/test_oracle,reader_run statm_read_of status_read_of)
 # kcmp() tells which processes share memory.

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -77,42 +78,7 @@ static struct addresses addresses[MEMORY_SLOTS];
 static unsigned speed[MEMORY_SLOTS]; /* pages that it writes in a cycle */
 static bool hides_frames, is_denied; /* those of pagemap; all of it */
 
-/* --- calls of the core --- */
-
-WRAPPED(int, openat, int dir_fd, const char *path, int flags, ...);
-WRAPPED(int, nanosleep, const struct timespec *wanted, struct timespec *left);
-
-static uint64_t resident_pages_of(uint32_t pid) {
-  for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++)
-    if (staged->shown[slot].pid == pid)
-      return staged->views[slot].resident_pages;
-  return 0;
-}
-
-int __wrap_openat(int dir_fd, const char *path, int flags, ...) {
-  const char *slash = strchr(path, '/');
-  bool is_pagemap = slash && strcmp(slash, "/pagemap") == 0;
-
-  if (is_pagemap && is_denied) {
-    errno = EACCES;
-    return -1;
-  }
-  if (is_pagemap)
-    world_spend(SAMPLE_NS);
-  if (slash && strcmp(slash, "/smaps_rollup") == 0)
-    world_spend(resident_pages_of((uint32_t)atoi(path)) * WALK_PAGE_NS);
-  return __real_openat(dir_fd, path, flags);
-}
-
-int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left) {
-  (void)wanted;
-  (void)left;
-  return 0;
-}
-
 /* --- the address space of a process --- */
-
-static uint64_t numbers[MEMORY_PAGES + ADDRESSES];
 
 static uint32_t n_object_pages(const struct memory_world *w) {
   const struct memory_object *last = &w->objects[MEMORY_OBJECTS - 1];
@@ -250,27 +216,100 @@ static uint64_t put_maps(const struct stage *s, unsigned slot) {
   return pages;
 }
 
-static void put_pagemap(const struct stage *s, unsigned slot) {
-  uint32_t n = n_object_pages(&s->memory) + addresses[slot].end;
-
-  for (uint32_t at = 0; at < n; at++)
-    numbers[at] = entry_at(s, slot, at);
-  fake_pages_put_each(&s->world.tree, s->memory.processes[slot].pid, FIRST_PAGE,
-                      numbers, n);
-}
-
-static void put_kpagecount(const struct stage *s) {
-  const struct memory_world *w = &s->memory;
-
-  for (uint32_t i = 0; i < w->n_pages; i++)
-    numbers[i] = (uint64_t)__builtin_popcount(w->pages[i].mappers);
-  fake_pages_count_each(&s->world.tree, FIRST_FRAME, numbers, w->n_pages);
-}
-
 static uint64_t put_pages(struct stage *s, unsigned slot) {
   addresses_update(s, slot);
-  put_pagemap(s, slot);
+  if (s->shown_sizes[slot] == 0)
+    proctree_print(&s->world.tree, s->memory.processes[slot].pid, "pagemap",
+                   "%s", "");
   return put_maps(s, slot);
+}
+
+/* --- calls of the core --- */
+
+/* pagemap and kpagecount are empty files: their numbers, millions of them, are
+ * taken from the world as they are read. */
+enum { OTHER_FILE, KPAGECOUNT, PAGEMAP_OF_SLOT };
+static unsigned opened[256]; /* by descriptor */
+
+WRAPPED(int, openat, int dir_fd, const char *path, int flags, ...);
+WRAPPED(ssize_t, pread, int fd, void *ret, size_t size, off_t at);
+WRAPPED(int, nanosleep, const struct timespec *wanted, struct timespec *left);
+int __wrap_ioctl(int fd, unsigned long request, ...);
+
+/* MEMORY_SLOTS if it is none of ours. */
+static unsigned slot_of(uint32_t pid) {
+  unsigned slot = 0;
+
+  while (slot < MEMORY_SLOTS && staged->shown[slot].pid != pid)
+    slot++;
+  return slot;
+}
+
+/* What happens to a process's file that is opened. */
+static int open_file_of(unsigned slot, const char *file) {
+  if (strcmp(file, "smaps_rollup") == 0)
+    world_spend(staged->views[slot].resident_pages * WALK_PAGE_NS);
+  if (strcmp(file, "pagemap") != 0)
+    return OTHER_FILE;
+  world_spend(SAMPLE_NS);
+  return PAGEMAP_OF_SLOT + (int)slot;
+}
+
+int __wrap_openat(int dir_fd, const char *path, int flags, ...) {
+  const char *slash = strchr(path, '/');
+  unsigned slot = slash ? slot_of((uint32_t)atoi(path)) : MEMORY_SLOTS;
+  unsigned kind = strcmp(path, "kpagecount") == 0 ? KPAGECOUNT : OTHER_FILE;
+  int fd;
+
+  if (is_denied && slash && strcmp(slash, "/pagemap") == 0) {
+    errno = EACCES;
+    return -1;
+  }
+  if (slot < MEMORY_SLOTS)
+    kind = (unsigned)open_file_of(slot, slash + 1);
+  fd = __real_openat(dir_fd, path, flags);
+  if (fd >= 0 && fd < (int)LENGTH(opened))
+    opened[fd] = kind;
+  return fd;
+}
+
+static uint64_t number_at(unsigned kind, uint64_t i) {
+  uint64_t first = kind == KPAGECOUNT ? FIRST_FRAME : FIRST_PAGE;
+  uint64_t end = n_object_pages(&staged->memory) + ADDRESSES;
+
+  if (kind == KPAGECOUNT)
+    end = staged->memory.n_pages;
+  if (i < first || i - first >= end)
+    return 0;
+  return kind == KPAGECOUNT
+             ? (uint64_t)__builtin_popcount(
+                   staged->memory.pages[i - first].mappers)
+             : entry_at(staged, kind - PAGEMAP_OF_SLOT, (uint32_t)(i - first));
+}
+
+ssize_t __wrap_pread(int fd, void *ret, size_t size, off_t at) {
+  unsigned kind = fd < (int)LENGTH(opened) ? opened[fd] : OTHER_FILE;
+  uint64_t *numbers = ret;
+
+  if (kind == OTHER_FILE)
+    return __real_pread(fd, ret, size, at);
+  for (size_t i = 0; i < size / sizeof(*numbers); i++)
+    numbers[i] = number_at(kind, (uint64_t)at / sizeof(*numbers) + i);
+  return (ssize_t)size;
+}
+
+/* That of no file of the tree. */
+int __wrap_ioctl(int fd, unsigned long request, ...) {
+  (void)fd;
+  (void)request;
+  errno = ENOTTY;
+  return -1;
+}
+
+int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left) {
+  (void)wanted;
+  (void)left;
+  return 0;
 }
 
 /* --- a load --- */
@@ -296,6 +335,7 @@ static struct stage *begin(const struct load *of) {
   if (load->budget_percent > 0)
     s->world.settings.read_budget_percent = load->budget_percent;
   world_walks_take(WINDOW_NS);
+  proctree_print(&s->world.tree, 0, "kpagecount", "%s", "");
   world_group(&s->world, load->is_alone ? "%{comm}" : "a", "Comm",
               load->is_alone ? "g*" : "a", NULL, NULL);
   return s;
@@ -317,7 +357,6 @@ static void print(const struct stage *s) {
 /* Lets the load happen, and runs a cycle. */
 static void act(struct stage *s) {
   load->live(s);
-  put_kpagecount(s);
   stage_show(s);
   stage_run(s, load->seconds ? load->seconds : SECONDS);
 }
