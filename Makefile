@@ -260,10 +260,13 @@ check-arch: deps-arch
 check-vm: deps-vm
 	@VM='$(VM)' $(PYTHON) tests/vm/run.py $(TESTS)
 
-soak: $(addprefix $(UNIT)/core/,test_uptime test_month test_giants)
+soak: $(addprefix $(UNIT)/,core/test_uptime core/test_month core/test_giants \
+  report/test_growth plugin/test_plugin_faults)
 	@TEST_SECONDS=0 UPTIME_CYCLES=1000000 $(UNIT)/core/test_uptime
 	@TEST_SECONDS=0 MONTH_CYCLES=1000000 $(UNIT)/core/test_month
 	@TEST_SECONDS=0 GIANTS_CYCLES=20000 $(UNIT)/core/test_giants
+	@TEST_SECONDS=0 GROWTH_TIMES=20 $(UNIT)/report/test_growth
+	@TEST_SECONDS=0 FAULTS_ALIKE=1 $(UNIT)/plugin/test_plugin_faults
 	@SOAK_INTERVALS=10000 $(MAKE) --no-print-directory check-integration \
 	  TESTS=test_endurance
 
@@ -345,7 +348,7 @@ help:
 	@echo 'bench              measure cost and error (contrib/BENCHMARKS); BENCHFLAGS=--quick'
 	@echo 'fuzz               run libFuzzer, FUZZ_SECONDS=60 each; FUZZ=fuzz_stat picks one'
 	@echo 'ablate             what each rule of the estimate buys, in simulations'
-	@echo 'soak               run 10,000 intervals under churn, test_uptime and test_month'
+	@echo 'soak               run 10,000 intervals under churn, and long unit tests'
 	@echo '                   over four months of their clock: an hour'
 	@echo 'coverage           show the lines and branches of plugin/core that unit tests reach'
 	@echo 'lint               check formatting, layering and lengths'

@@ -4,7 +4,8 @@
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 # Those that run for seconds are started first.
 UNIT_LONG   := $(addprefix tests/unit/,plugin/test_plugin_faults.c \
-  core/test_giants.c core/test_uptime.c measure/test_oracle.c)
+  report/test_growth.c measure/test_oracle.c core/test_giants.c \
+  core/test_uptime.c)
 UNIT_SRC    := $(UNIT_LONG) \
   $(filter-out $(UNIT_LONG),$(sort $(wildcard tests/unit/*/test_*.c)))
 UNIT        := $(B)/tests/unit

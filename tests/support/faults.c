@@ -135,6 +135,7 @@ static atomic_uint made_of[CALLS];
 static atomic_long blocks;
 static _Atomic uint64_t now_ns = UINT64_C(1000) * 1000000000;
 static unsigned char kinds[CALLS_MAX + 1];
+static uint32_t objects[CALLS_MAX + 1]; /* hashes; 0 for none */
 static unsigned fails_at, fails_how;
 static int failed_with;
 static char description[FAULTS_NAME_SIZE + 64];
@@ -250,11 +251,28 @@ static void try_one(void (*try)(unsigned at, unsigned way), unsigned at,
     faults_complain("%d files are left open", count_open_files() - files);
 }
 
+static unsigned number_from(const char *variable, unsigned usual) {
+  const char *text = getenv(variable);
+
+  return text && atoi(text) > 0 ? (unsigned)atoi(text) : usual;
+}
+
+/* How many chosen calls behind `from` and before this one are alike. */
+static unsigned count_alike(unsigned from, unsigned at,
+                            const unsigned char *ways) {
+  unsigned n = 0;
+
+  for (unsigned i = from + 1; i < at && objects[at]; i++)
+    n += ways[i] && kinds[i] == kinds[at] && objects[i] == objects[at];
+  return n;
+}
+
 unsigned faults_sweep(unsigned from, unsigned to, bool (*is_swept)(unsigned at),
                       void (*try)(unsigned at, unsigned way)) {
   static unsigned char ways[CALLS_MAX + 1];
-  const char *text = getenv("FAULTS_STEP");
-  unsigned step = text && atoi(text) > 0 ? (unsigned)atoi(text) : 1;
+  static unsigned alike[CALLS_MAX + 1];
+  unsigned step = number_from("FAULTS_STEP", 1);
+  unsigned share = number_from("FAULTS_ALIKE", 4);
   unsigned swept = 0, tried = 0;
 
   /* Before the runs that follow overwrite them. */
@@ -263,12 +281,17 @@ unsigned faults_sweep(unsigned from, unsigned to, bool (*is_swept)(unsigned at),
     bool is_chosen = !is_swept || is_swept(at);
 
     ways[at] = (unsigned char)(is_chosen ? count_ways(at) : 0);
+    alike[at] = count_alike(from, at, ways);
     swept += is_chosen;
   }
   complaints = 0;
   for (unsigned at = from + 1; at <= to; at += step)
-    for (unsigned way = 0; way < ways[at]; way++, tried++)
+    for (unsigned way = 0; way < ways[at]; way++) {
+      if (alike[at] > 0 && (alike[at] + way) % share != 0)
+        continue;
       try_one(try, at, way);
+      tried++;
+    }
   print_message("%u faults in %u calls\n", tried, swept);
   assert_int_equal(complaints, 0);
   return swept;
@@ -278,6 +301,14 @@ static const char *name_of_error(int error) {
   return error == CUT_SHORT ? "half of it"
          : error == AT_END  ? "end"
                             : strerrorname_np(error);
+}
+
+static uint32_t hash_of(const char *text) {
+  uint32_t hash = 0;
+
+  for (; *text; text++)
+    hash = (hash ^ (unsigned char)*text) * 16777619 + 1;
+  return hash;
 }
 
 /* Counts the call. Returns 0, or what it is to fail with: an error, which is in
@@ -292,8 +323,10 @@ static int fault(enum call call, const char *object) {
   made_of[call]++;
   if (lane != watched)
     return 0;
-  if (n <= CALLS_MAX)
+  if (n <= CALLS_MAX) {
     kinds[n] = (unsigned char)call;
+    objects[n] = hash_of(object);
+  }
   if (n != fails_at)
     return 0;
   error = calls[call].errors[fails_how];

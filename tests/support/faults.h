@@ -62,10 +62,12 @@ __attribute__((format(printf, 1, 2))) void faults_complain(const char *format,
 
 /*
  * Has each call behind `from` up to `to` fail in each way that it can, as of
- * the run before: try() is a run in which it does. With FAULTS_STEP=n in the
- * environment only each n-th does. is_swept() chooses calls; NULL for all.
- * Fails the test if there was a complaint, or a run has kept memory or a file.
- * Returns how many calls were chosen.
+ * the run before: try() is a run in which it does. Of calls that are alike,
+ * made on objects of one name, those behind the first fail in one of four of
+ * their ways each, in turn; with FAULTS_ALIKE=1 in the environment in all. With
+ * FAULTS_STEP=n only each n-th call fails. is_swept() chooses calls; NULL for
+ * all. Fails the test if there was a complaint, or a run has kept memory or a
+ * file. Returns how many calls were chosen.
  */
 unsigned faults_sweep(unsigned from, unsigned to, bool (*is_swept)(unsigned at),
                       void (*try)(unsigned at, unsigned way));

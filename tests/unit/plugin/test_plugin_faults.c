@@ -5,7 +5,9 @@
  *
  * A run is the whole life of the plugin over a tree that does not change. One
  * run is without a fault; then follows one for each call that it has made and
- * each way in which that can fail. FAULTS_STEP=n takes every n-th call only.
+ * each way in which that can fail; where calls are alike, in some of them.
+ * FAULTS_ALIKE=1 has these fail in all, FAULTS_STEP=n takes every n-th call
+ * only.
  *
  * With snapshots each cycle writes a state and a capture. What belongs to them
  * fails, on the thread of the cycle and on that which writes: the values of
