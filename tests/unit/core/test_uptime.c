@@ -13,7 +13,7 @@
 #include "draw.h"
 #include "stage.h"
 
-#define CYCLES_DEFAULT 10000
+#define CYCLES_DEFAULT 5000
 #define INTERVAL_SECONDS 10
 
 #define MEMBERS 6
