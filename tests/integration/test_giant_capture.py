@@ -34,10 +34,11 @@ FILE = 64 * MIB
 # A page that is found stands for five, of 76,000: a part of the memory.
 SMALL_MAPPINGS = 0.0002
 
-# Memory of its own, a file, and memory that another process maps too. A part of
-# the address space is reserved and empty.
+# Memory of its own, a file, and memory that another process maps too, all in
+# small pages, where the kernel knows others. A part of the address space is
+# reserved and empty.
 MAPPER = f"""
-import ctypes, mmap, os, sys
+import contextlib, ctypes, mmap, os, sys
 
 libc = ctypes.CDLL(None)
 name, path = sys.argv[1:]
@@ -48,7 +49,8 @@ def map_and_touch(fd, size, flags=mmap.MAP_SHARED):
     memory = mmap.mmap(fd, size, flags=flags)
     # Of huge pages nobody knows who maps them without CAP_SYS_ADMIN; files may
     # have some, too.
-    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    with contextlib.suppress(OSError):
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
     ctypes.memset(ctypes.addressof(ctypes.c_char.from_buffer(memory)), 1, size)
     kept.append(memory)
 

@@ -57,24 +57,25 @@ libc = ctypes.CDLL(None, use_errno=True)
 libc.prctl(15, sys.argv[1].encode(), 0, 0, 0)
 memory = mmap.mmap(-1, 160 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 at = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-for page in range(0, 40000, 2):
-    memory[page * 4096] = 1
-    address = ctypes.c_void_p(at + page * 4096)
-    assert libc.mprotect(address, 4096, mmap.PROT_READ) == 0
+for page in range(0, len(memory), 2 * mmap.PAGESIZE):
+    memory[page] = 1
+    address = ctypes.c_void_p(at + page)
+    assert libc.mprotect(address, mmap.PAGESIZE, mmap.PROT_READ) == 0
 print("ready", flush=True)
 sys.stdin.read()
 """
 
 # Half of it is written, and half only read: those are zero pages, which are
-# mapped and in no resident size.
+# mapped and in no resident size, where the kernel has them.
 HALF_ZERO = """
-import ctypes, mmap, sys
+import contextlib, ctypes, mmap, sys
 
 ctypes.CDLL(None).prctl(15, sys.argv[1].encode(), 0, 0, 0)
 memory = mmap.mmap(-1, 320 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-memory.madvise(mmap.MADV_NOHUGEPAGE)
-for at in range(0, len(memory), 8192):
-    memory[at] = 1 + memory[at + 4096]
+with contextlib.suppress(OSError):
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+for at in range(0, len(memory), 2 * mmap.PAGESIZE):
+    memory[at] = 1 + memory[at + mmap.PAGESIZE]
 print("ready", flush=True)
 sys.stdin.read()
 """

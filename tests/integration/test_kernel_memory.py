@@ -5,6 +5,7 @@ import time
 
 from harness import (
     MIB,
+    PAGE_SIZE,
     TAG,
     IntegrationTest,
     Script,
@@ -15,20 +16,24 @@ from harness import (
     wait_until,
 )
 
-# It takes a table for each page that it writes: 2 MiB, which a table maps, lie
-# between them. As many as the line that it reads says; then it says so. (Shared
-# memory, which need not be there to be mapped.)
+# It takes a table for each page that it writes: as much as a table maps, 2 MiB
+# where pages have 4 KiB, lies between them. As many as the line that it reads
+# says; then it says so. (Shared memory, which need not be there to be mapped. A
+# huge page would take no table.)
 SPARSE = """
-import mmap, os, sys
+import contextlib, mmap, os, sys
+span = mmap.PAGESIZE ** 2 // 8
 open("/proc/self/comm", "w").write(sys.argv[1])
 file = os.memfd_create("sparse")
-os.truncate(file, 64 << 30)
-memory = mmap.mmap(file, 64 << 30)
+os.truncate(file, 32768 * span)
+memory = mmap.mmap(file, 32768 * span)
+with contextlib.suppress(OSError):
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
 at = 0
 print("ready", flush=True)
 for line in sys.stdin:
-    end = at + (int(line) << 21)
-    for at in range(at, end, 2 << 20):
+    end = at + int(line) * span
+    for at in range(at, end, span):
         memory[at] = 1
     at = end
     print("done", flush=True)
@@ -42,6 +47,10 @@ class Sparse(Script):
     def __init__(self):
         super().__init__(SPARSE, f"sparse{TAG}")
         self.read_line()
+
+    def take(self, size):
+        """So many bytes of tables."""
+        self.ask(size // PAGE_SIZE)
 
 
 class PageTables(IntegrationTest):
@@ -76,7 +85,7 @@ class PageTables(IntegrationTest):
         collectd = self.watch()
         small = self.wait_exact(collectd, sparse)
         self.assertLess(small.memory("sparse", "page_tables"), 2 * MIB)
-        sparse.ask(2048)
+        sparse.take(8 * MIB)
         large = self.wait_exact(collectd, sparse)
         self.assertGreater(large.memory("sparse", "page_tables"), 8 * MIB)
         # They are in nothing else. (It has come to 8 MiB.)
@@ -89,7 +98,7 @@ class PageTables(IntegrationTest):
         """The kernel's own tables are in none; so a large process, beside which
         they are small."""
         sparse = self.start_sparse()
-        sparse.ask(24 * 1024)
+        sparse.take(96 * MIB)
         collectd = self.watch()
         self.wait_exact(collectd, sparse)
         seen = []
