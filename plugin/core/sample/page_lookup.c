@@ -63,7 +63,8 @@ static int open_pagemap(struct page_lookup *l) {
   return rc == 0 ? -ENOSYS : rc;
 }
 
-/* Negative without the right to open it, or to read it. */
+/* Negative without the right to open it, or to read it; and if it is empty, as
+ * where a container hides it. */
 static int open_pagecount(struct page_reader *r) {
   uint64_t number;
   size_t n;
@@ -71,7 +72,7 @@ static int open_pagecount(struct page_reader *r) {
 
   if (procfs_open_file(r->procfs, 0, "kpagecount", &fd) != 0)
     return -1;
-  if (pagemap_read(fd, 0, &number, 1, &n) == 0)
+  if (pagemap_read(fd, 0, &number, 1, &n) == 0 && n == 1)
     return fd;
   close(fd);
   return -1;

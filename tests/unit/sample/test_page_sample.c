@@ -93,15 +93,17 @@ PAGED_TEST(pages_without_mappings_are_in_no_resident_size) {
   assert_tally(&s.kinds[PAGE_ANON], 100, 100, 100, 100);
 }
 
-/* The frames are hidden, or their counts are. */
+/* The frames are hidden, or their counts are: by an empty file, or none. */
 PAGED_TEST(without_counts_only_exclusive_pages_have_a_price) {
   struct page_sample s;
 
-  for (int has_frames = 0; has_frames < 2; has_frames++) {
-    paged_put(f, 0, 400, FAKE_ANON, has_frames);
-    paged_put(f, 400, 100, FAKE_ANON | FAKE_EXCLUSIVE, has_frames);
-    paged_put(f, 500, 50, FAKE_FILE, has_frames);
-    if (has_frames)
+  for (int i = 0; i < 3; i++) {
+    paged_put(f, 0, 400, FAKE_ANON, i > 0);
+    paged_put(f, 400, 100, FAKE_ANON | FAKE_EXCLUSIVE, i > 0);
+    paged_put(f, 500, 50, FAKE_FILE, i > 0);
+    if (i == 1)
+      proctree_write(&f->tree, "kpagecount", "", 0);
+    if (i == 2)
       proctree_unlink(&f->tree, "kpagecount");
     s = sample(f, PAGES_IN_ALL);
     assert_false(s.has_mapcounts);
