@@ -25,21 +25,40 @@ struct mapping_sample {
   struct kind_pages all[PAGE_KINDS], left[PAGE_KINDS];
 };
 
-/* The mapping's part of the pages, by the sample; at most its size. The pages
- * beyond that are divided between the mappings that are left. */
-static uint64_t take_pages(struct mapping_sample *s, size_t i,
-                           enum page_kind kind) {
+/* The mapping gets its part of the pages, by the sample; at most its size. The
+ * pages beyond that are divided between the mappings that are left. */
+static void take_pages(struct mapping_sample *s, size_t i,
+                       enum page_kind kind) {
   uint32_t found = s->in.tallies[i].kinds[kind].pages;
   struct kind_pages *left = &s->left[kind];
   uint64_t pages;
 
   if (found == 0)
-    return 0;
+    return;
   pages = amount_from((double)left->pages * found / (double)left->found + 0.5);
   pages = min(pages, s->in.table->mappings[i].size / s->page_size);
   left->pages -= pages;
   left->found -= found;
-  return pages;
+  s->in.tallies[i].resident[kind] = pages;
+}
+
+/* The one in which most pages were found comes last: it has room for the rest.
+ */
+static void divide_pages(struct mapping_sample *s, enum page_kind kind) {
+  const struct mapping_tally *t = s->in.tallies;
+  size_t n = s->in.table->n, largest = 0;
+
+  for (size_t i = 0; i < n; i++) {
+    s->all[kind].found += t[i].kinds[kind].pages;
+    if (t[i].kinds[kind].pages > t[largest].kinds[kind].pages)
+      largest = i;
+  }
+  s->left[kind] = s->all[kind];
+  for (size_t i = 0; i < n; i++)
+    if (i != largest)
+      take_pages(s, i, kind);
+  if (n > 0)
+    take_pages(s, largest, kind);
 }
 
 /* The error of the number of pages, in bytes of Pss. */
@@ -59,7 +78,7 @@ static void add_kind(struct mapping_sample *s, size_t i, enum page_kind kind,
   struct rollup *sum = &s->in.table->mappings[i].sum, more;
   struct page_sums sums = {.found = t->kinds[kind], .alike = 1};
   struct sampled amounts = {.shmem_part = t->is_shmem};
-  double bytes = (double)(take_pages(s, i, kind) * s->page_size);
+  double bytes = (double)(t->resident[kind] * s->page_size);
 
   sampled_add(&amounts, kind, &sums, bytes);
   sampled_rollup(&amounts, &more);
@@ -100,11 +119,8 @@ static void finish_all(struct mapping_sample *s,
 
   s->all[PAGE_ANON].pages = statm->resident_pages - statm->shared_pages;
   s->all[PAGE_FILE].pages = statm->shared_pages;
-  for (unsigned kind = 0; kind < PAGE_KINDS; kind++) {
-    for (size_t i = 0; i < n; i++)
-      s->all[kind].found += s->in.tallies[i].kinds[kind].pages;
-    s->left[kind] = s->all[kind];
-  }
+  for (unsigned kind = 0; kind < PAGE_KINDS; kind++)
+    divide_pages(s, kind);
   for (size_t i = 0; i < n; i++)
     finish(s, i);
 }

@@ -52,6 +52,7 @@ struct page_sample {
 struct mapping_tally {
   struct page_tally kinds[PAGE_KINDS];
   bool is_shmem;
+  uint64_t resident[PAGE_KINDS]; /* pages; for mapping_sample.c */
 };
 
 struct mapping_tallies {

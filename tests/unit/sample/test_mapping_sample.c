@@ -152,6 +152,24 @@ FIXTURE_TEST(no_mapping_has_more_than_its_pages) {
   }
 }
 
+/* The small mapping comes after the large one, and often is found too often. */
+FIXTURE_TEST(mappings_add_up_to_statm) {
+  const struct part parts[] = {{0, 12000, "/b", 0}, {12000, 100, "/a", 0}};
+
+  map(f, parts, LENGTH(parts));
+  paged_put(&f->in, 0, 10000, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  paged_put(&f->in, 12000, 100, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  resize(f, 10100, 0);
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    double small = 0;
+
+    assert_int_equal(read_sample(f, 148, seed), 0);
+    if (found_in(f, "/a") > 0)
+      small = get(f, "/a", ROLLUP_RSS);
+    assert_true(get(f, "/b", ROLLUP_RSS) + small == 10100);
+  }
+}
+
 FIXTURE_TEST(without_mapcounts_pss_is_known_of_exclusive_pages_alone) {
   const struct part parts[] = {{0, 100, "/a", 0}, {100, 100, "/b", 0}};
 
