@@ -7,7 +7,7 @@
 struct collector_counts {
   uint64_t cycle_ns;
   uint64_t rollup_ns;       /* the part of cycle_ns spent on reading rollups */
-  uint64_t longest_read_ns; /* of a rollup */
+  uint64_t longest_read_ns; /* of a rollup, in CPU time */
   uint64_t processes;       /* without kernel threads and zombies */
   uint64_t matched;         /* processes in a group */
   uint64_t groups;          /* reported groups */

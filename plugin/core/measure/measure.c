@@ -511,7 +511,7 @@ static void finish_job(void *ctx, struct read_job *job) {
     m->counts.rollup_ns += job->work_ns;
   } else {
     m->counts.rollup_ns += job->took_ns;
-    m->counts.longest_read_ns = max(m->counts.longest_read_ns, job->took_ns);
+    m->counts.longest_read_ns = max(m->counts.longest_read_ns, job->work_ns);
   }
   take_result(m, p, job);
 }

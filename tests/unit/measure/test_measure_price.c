@@ -61,6 +61,8 @@ WORLD_TEST(one_reading_that_was_interrupted_is_not_the_measure_of_the_next) {
   world_run(w, 5);
   world_walks_wait(10 * NS_PER_S);
   world_run_reading(w, 5, 1);
+  assert_true(world_counts(w)->rollup_ns >= 10 * NS_PER_S);
+  assert_in_range(world_counts(w)->longest_read_ns, 1, 100000);
   world_walks_wait(0);
   world_run_reading(w, 5, 1);
 }
