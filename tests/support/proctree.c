@@ -243,13 +243,13 @@ static void put_rollup(const struct proctree *t, const char *dir,
       "Private_Clean:         0 kB\nPrivate_Dirty:  %8u kB\n"
       "Referenced:     %8u kB\nAnonymous:      %8u kB\n"
       "KSM:                   0 kB\nLazyFree:              0 kB\n"
-      "AnonHugePages:         0 kB\nShmemPmdMapped:        0 kB\n"
+      "AnonHugePages:  %8u kB\nShmemPmdMapped:        0 kB\n"
       "FilePmdMapped:         0 kB\nShared_Hugetlb:        0 kB\n"
       "Private_Hugetlb:       0 kB\nSwap:           %8u kB\n"
       "SwapPss:        %8u kB\nLocked:                0 kB\n",
       f->private_kb + f->shared_kb, pss, pss, pss_anon, pss - pss_anon,
       f->shared_kb, f->private_kb, f->private_kb + f->shared_kb,
-      f->private_kb + f->cow_kb, f->swap_kb,
+      f->private_kb + f->cow_kb, f->huge_kb, f->swap_kb,
       f->swap_kb / (f->sharers ? f->sharers : 1));
 
   put(t, dir, "smaps_rollup", text, (size_t)n);

@@ -31,6 +31,7 @@ struct fake {
   unsigned swap_kb;   /* divided by `sharers`, where these are given */
   unsigned faults;    /* minor ones; 10 where 0 */
   unsigned tables_kb; /* page tables; none are told of where 0 */
+  unsigned huge_kb;   /* anonymous, in huge pages */
 };
 
 /* A child of 1 with a start time and a stack of its own, without memory. */

@@ -66,6 +66,9 @@ static void update_family(const struct process_table *t, struct process *p) {
     return;
   if (fork_family_join(&p->member->track, &parent->member->track) < 0)
     p->member->track.is_family_decided = false;
+  else if (parent->member->cost.is_learnt &&
+           !parent->member->track.family->cost.is_learnt)
+    parent->member->track.family->cost = parent->member->cost;
 }
 
 /* A child needs its parent and the parent's track. A parent with a higher pid

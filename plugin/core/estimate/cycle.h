@@ -45,6 +45,7 @@ struct cycle {
   uint64_t ksm_merged_ns;     /* KSM merged pages last; 0: never */
   uint64_t ksm_changed_ns;    /* it merged pages or took some apart last */
   struct precision precision; /* of statm, on this kernel */
+  uint32_t page_ns; /* what a page costs a walk on this host; 0: unknown */
 };
 
 /* For a kernel of that release on so many CPUs. An unknown release is a zeroed

@@ -31,17 +31,6 @@ struct page_tables {
   uint32_t resident_pages; /* at that time */
 };
 
-/* The price of walking its page tables (schedule/price.h); zero while nothing
- * is known. */
-struct read_cost {
-  uint32_t ns;          /* of the last walk, or guessed; 0 for neither */
-  uint32_t pages;       /* resident and swapped, at that time */
-  uint32_t swapped;     /* of these */
-  uint32_t next_try_s;  /* when a price that is too high is tested */
-  bool is_learnt;       /* by a walk */
-  uint8_t failed_tests; /* in a row */
-};
-
 struct member {
   struct track track;
   /* In this cycle: its rollup is wanted; was read; cannot be read. */

@@ -54,6 +54,19 @@ double sharing_change(const struct sharing *s);
 /* Adds the changes of this cycle to those of a member, once in a cycle. */
 void sharing_advance(const struct sharing *s, struct sharing_since *since);
 
+/* The price of walking the page tables of a process (schedule/price.h); zero
+ * while nothing is known. */
+struct read_cost {
+  uint32_t ns;         /* of the last walk, or guessed; 0 for neither */
+  uint32_t pages;      /* resident and swapped, at that time */
+  uint32_t swapped;    /* of these */
+  uint32_t huge;       /* of these, in huge pages of anonymous memory */
+  uint32_t next_try_s; /* when a price that is too high is tested */
+  bool is_learnt;      /* by a walk, of the process or of a relative */
+  bool has_relatives;  /* it shared memory by a fork, at that time */
+  uint8_t too_long;    /* walks in a row, or refusals */
+};
+
 #define COW_BROKEN_UNITS 1024.0
 
 /* Learnt from the first readings of processes that were estimated as
@@ -87,6 +100,7 @@ struct fork_family {
   double cow_breaks;
   struct sharing sharing; /* of files and shmem */
   struct newborn_lessons newborns;
+  struct read_cost cost; /* of the member whose walk says most of others */
 };
 
 struct track {

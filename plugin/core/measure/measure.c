@@ -284,7 +284,7 @@ static void add_candidate(struct measurer *m, struct process *p,
     return;
   /* A process that a walk would hold up for too long is sampled, even with
    * Refresh "always". */
-  c.is_sample = !price_is_affordable(&m->cycle, p, policy);
+  c.is_sample = !price_is_affordable(&m->cycle, p);
   if (c.is_sample && !sampling_can(&m->sampler, p)) {
     defer_large(m, p);
     return;
@@ -427,13 +427,14 @@ static void correct(struct measurer *m, struct process *p,
                     const struct read_job *job) {
   const struct rollup_reading *read = &job->rollup;
   struct observation after = observed_after(m, p, read);
-  struct policy policy = member_policy(p);
+  struct walk walk = price_walk(&m->cycle, p);
 
   m->counts.rollup_reads++;
   m->cycle.kernel_fields |= read->rollup.known;
-  read_cost_learn(&p->member->cost, job->work_ns, p->statm.resident_pages,
-                  after.vm_swap_kb * UINT64_C(1024) / m->cycle.page_size,
-                  &policy, m->cycle.now_ns);
+  walk.ns = job->work_ns;
+  walk.swapped = after.vm_swap_kb * UINT64_C(1024) / m->cycle.page_size;
+  walk.huge = read->rollup.bytes[ROLLUP_ANON_HUGE_PAGES] / m->cycle.page_size;
+  price_learn(&m->cycle, p, &walk);
   learn_precision(m, p, read);
   estimator_correct(&m->cycle, &p->member->track, &read->rollup, &after);
   if (!sampling_is_refused(p->member->sampling))
@@ -533,6 +534,10 @@ static struct read_job rollup_job(const struct measurer *m, struct process *p) {
  * first, can take longer than predicted. */
 #define READINGS_AT_ONCE 16
 
+/* Before a first walk that may take longer than guessed, those of relatives are
+ * made: they may show that it takes too long. */
+#define LONG_GUESS_NS 50000
+
 static void read_chosen(struct measurer *m, size_t n) {
   struct read_batch batch;
 
@@ -542,10 +547,15 @@ static void read_chosen(struct measurer *m, size_t n) {
     struct process *p = c->process;
     struct read_job job;
 
-    if (i % READINGS_AT_ONCE == READINGS_AT_ONCE - 1)
+    if (i % READINGS_AT_ONCE == READINGS_AT_ONCE - 1 ||
+        (!p->member->cost.is_learnt && c->cost_ns >= LONG_GUESS_NS))
       read_batch_flush(&batch);
     if (!c->is_must && read_budget_is_spent(&m->budget, c->is_last)) {
       defer(m, p, DEFERRED_BUDGET);
+      continue;
+    }
+    if (!c->is_sample && !price_is_affordable(&m->cycle, p)) {
+      defer(m, p, DEFERRED_MAX_LOCK_HOLD);
       continue;
     }
     job = c->is_sample ? sampling_job(&m->sampler, p) : rollup_job(m, p);

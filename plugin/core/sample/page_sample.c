@@ -13,7 +13,7 @@
 #define PROBES 8
 
 /* An entry of the page table that maps a huge page: a walk takes it as one. */
-#define HUGE_NS 300.0
+#define HUGE_NS 100.0
 #define HUGE_BYTES (UINT64_C(2) << 20)
 
 /* The part of the resident pages that a given layout has to show. */
@@ -297,6 +297,7 @@ static void probe(struct drawing *s) {
   double huge = huge_part(s), page_ns = small_page_ns(s);
   double huge_pages = (double)HUGE_BYTES / (double)s->lookup->reader->page_size;
 
+  s->sample->huge = huge;
   if (page_ns > 0)
     s->sample->walk_page_ns =
         (1 - huge) * page_ns + huge / huge_pages * HUGE_NS;
@@ -373,7 +374,7 @@ static int sample_pages(struct drawing *s) {
   s->pages = page_layout_pages(s->sample->layout, s->sort);
   rc = draw_rounds(s);
   count_present_pages(s);
-  if (rc == 0 && request->wants_probe)
+  if (rc == 0 && ret->layout_ns > 0 && !request->mappings)
     probe(s);
   if (rc == 0 && ret->has_census)
     rc = take_census(s);

@@ -38,10 +38,10 @@ struct page_sample {
    * or they are unsure (page_lookup.h). 0 if chance may explain it. */
   double unknown;
   bool has_mapcounts; /* as in struct page_lookup */
-  /* If wanted: the CPU time of a walk by present page, learnt from some random
-   * windows of 512 pages and, since Linux 6.7, from how many pages are huge. 0
-   * if it is unknown. */
-  double walk_page_ns;
+  /* If the layout was made: the CPU time of a walk by present page, learnt from
+   * some random windows of 512 pages, if no fork shares huge pages; 0 if it is
+   * unknown. And, since Linux 6.7, the part of the pages that are huge. */
+  double walk_page_ns, huge;
   struct statm_sample statm; /* right after */
   /* A reference that the caller owns, even if this is the given layout. */
   struct page_layout *layout;
@@ -63,7 +63,6 @@ struct mapping_tallies {
 struct page_request {
   uint32_t pages_wanted;      /* present ones */
   struct page_layout *layout; /* or NULL; the caller's reference */
-  bool wants_probe;
   /* Or NULL. With mappings every page has the same chance to be drawn: there is
    * no census. */
   struct mapping_tallies *mappings;

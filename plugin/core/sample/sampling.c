@@ -114,7 +114,6 @@ struct read_job sampling_job(const struct sampler *sampler, struct process *p) {
       .kind = READ_SAMPLE,
       .request = {.pages_wanted = pages_wanted(p),
                   .layout = s->layout,
-                  .wants_probe = !s->layout && !p->member->cost.is_learnt,
                   .seed = sampler->cycle->now_ns ^ (uint64_t)p->pid << 40}};
 }
 
@@ -255,13 +254,14 @@ static void keep_layout(const struct sampler *sampler, const struct process *p,
 }
 
 static void refine_price(const struct sampler *sampler, struct process *p,
-                         double walk_page_ns) {
-  uint64_t pages = p->statm.resident_pages;
+                         const struct page_sample *sample) {
+  struct walk walk = price_walk(sampler->cycle, p);
+  struct policy policy = member_policy(p);
 
-  if (walk_page_ns > 0)
-    read_cost_refine(&p->member->cost,
-                     amount_from((double)pages * walk_page_ns), pages,
-                     price_swapped_pages(sampler->cycle, p));
+  walk.ns = amount_from((double)walk.resident * sample->walk_page_ns);
+  walk.huge = amount_from((double)walk.resident * sample->huge);
+  if (sample->walk_page_ns > 0)
+    read_cost_refine(&p->member->cost, walk, &policy, sampler->cycle->now_ns);
 }
 
 /* Charges the difference to the prediction, which was charged already. */
@@ -295,7 +295,7 @@ void sampling_take(struct sampler *sampler, struct process *p,
   charge_rest(sampler, p, job->work_ns);
   learn_cost(sampler, job);
   keep_layout(sampler, p, sample);
-  refine_price(sampler, p, sample->walk_page_ns);
+  refine_price(sampler, p, sample);
   measure(sampler, p, sample, &sampled);
   s->pages = sample->pages;
   estimator_sample(sampler->cycle, &p->member->track, &sampled,

@@ -5,6 +5,8 @@
 /* On processors of the 2020s, with caches warm or cold. */
 #define WALK_LEAST_NS 5000
 #define PAGE_NS 12
+#define PAGE_NS_MOST 120      /* more than that is the price of page tables */
+#define SHARED_HUGE_PAGE_NS 5 /* that a fork shares, for each of its pages */
 #define SWAPPED_PAGE_NS 20
 #define TABLE_NS 470
 #define MAPPING_NS 330
@@ -14,6 +16,12 @@
 /* Walking an empty page table takes TABLE_NS, which is about this fraction of
  * the time for a full one. */
 #define EMPTY_PART 8
+
+/* A walk that takes this part of MaxLockHold counts as it is. */
+#define NEAR_PART 8
+/* Of smaller walks the mappings are a large part. */
+#define LESSON_LEAST_PAGES 4096
+#define LESSONS_KEPT 8
 
 /* The page tables of smaller processes make no difference. */
 #define TABLES_WORTH_ASKING_PAGES (UINT64_C(64) << 20 >> 12)
@@ -27,72 +35,64 @@ static uint64_t price(uint64_t n, uint64_t ns) {
   return (uint64_t)amount_narrow(n) * ns;
 }
 
-struct read_cost read_cost_guess(uint64_t resident, uint64_t swapped,
-                                 uint64_t tables) {
-  return (struct read_cost){
-      .ns = amount_narrow(WALK_LEAST_NS + price(resident, PAGE_NS) +
-                          price(swapped, SWAPPED_PAGE_NS) +
-                          price(tables, TABLE_NS)),
-      .pages = amount_narrow(resident + swapped),
-      .swapped = amount_narrow(swapped)};
+uint64_t read_cost_guess_ns(const struct walk *w, uint32_t page_ns,
+                            uint64_t tables) {
+  return WALK_LEAST_NS + price(w->resident, max(page_ns, PAGE_NS)) +
+         price(w->swapped, SWAPPED_PAGE_NS) + price(tables, TABLE_NS);
 }
 
-uint32_t read_cost_predict(const struct read_cost *c, uint64_t pages) {
-  uint64_t scaled;
+uint32_t read_cost_predict(const struct read_cost *c, const struct walk *now) {
+  uint64_t ns = c->ns, scaled;
 
-  if (c->ns == 0)
+  if (ns == 0)
     return WALK_LEAST_NS;
+  /* The walk asks each page that a fork shares how often it is mapped. */
+  if (now->has_relatives && !c->has_relatives && c->pages >= LESSON_LEAST_PAGES)
+    ns = amount_narrow(ns + ns / 2 + price(c->huge, SHARED_HUGE_PAGE_NS));
   if (c->pages == 0)
     return c->ns;
-  scaled = (uint64_t)c->ns * amount_narrow(pages) / c->pages;
-  return amount_narrow(max(scaled, max(c->ns / EMPTY_PART, WALK_LEAST_NS)));
+  scaled = ns * amount_narrow(now->resident + now->swapped) / c->pages;
+  return amount_narrow(max(scaled, max(ns / EMPTY_PART, WALK_LEAST_NS)));
 }
 
-static void set_pages(struct read_cost *c, uint64_t resident,
-                      uint64_t swapped) {
-  c->pages = amount_narrow(resident + swapped);
-  c->swapped = amount_narrow(swapped);
-}
-
-void read_cost_refine(struct read_cost *c, uint64_t ns, uint64_t resident,
-                      uint64_t swapped) {
-  if (c->is_learnt || c->pages == 0)
-    return;
-  c->ns = amount_narrow(max(amount_narrow(ns), WALK_LEAST_NS) +
-                        price(swapped, SWAPPED_PAGE_NS));
-  set_pages(c, resident, swapped);
-}
-
-static uint64_t first_wait_ns(const struct policy *p) {
-  return min(p->max_age_ns, COST_TEST_FIRST_NS);
-}
-
-bool read_cost_apply_guess(struct read_cost *c, const struct read_cost *guess,
-                           const struct policy *p, uint64_t now_ns) {
-  if (!c->is_learnt) {
-    c->ns = guess->ns;
-    c->pages = guess->pages;
-    c->swapped = guess->swapped;
-  }
-  if (guess->ns <= p->max_lock_hold_ns)
-    return true;
-  c->next_try_s = seconds_from(now_ns + first_wait_ns(p));
-  return false;
+static void set_price(struct read_cost *c, uint64_t ns, const struct walk *w) {
+  c->ns = amount_narrow(ns);
+  c->pages = amount_narrow(w->resident + w->swapped);
+  c->swapped = amount_narrow(w->swapped);
+  c->huge = amount_narrow(w->huge);
+  c->has_relatives = w->has_relatives;
 }
 
 static void set_next_try(struct read_cost *c, const struct policy *p,
                          uint64_t now_ns) {
-  uint64_t wait_ns = first_wait_ns(p) << min(c->failed_tests, DOUBLED_MOST);
+  uint64_t first_ns = min(p->max_age_ns, COST_TEST_FIRST_NS);
+  uint64_t wait_ns = first_ns << min(c->too_long, DOUBLED_MOST);
 
   c->next_try_s = seconds_from(now_ns + min(wait_ns, COST_TEST_MAX_NS));
 }
 
-static void count_test(struct read_cost *c, uint64_t took_ns, bool was_test,
-                       const struct policy *p) {
-  if (took_ns <= p->max_lock_hold_ns)
-    c->failed_tests = 0;
-  else if (was_test && c->failed_tests < UINT8_MAX)
-    c->failed_tests++;
+bool read_cost_apply_guess(struct read_cost *c, const struct walk *guess,
+                           const struct policy *p, uint64_t now_ns) {
+  bool is_affordable = guess->ns <= p->max_lock_hold_ns;
+
+  if (is_affordable || !c->is_learnt)
+    set_price(c, guess->ns, guess);
+  if (!is_affordable)
+    set_next_try(c, p, now_ns);
+  return is_affordable;
+}
+
+void read_cost_refine(struct read_cost *c, struct walk guess,
+                      const struct policy *p, uint64_t now_ns) {
+  /* (Before Linux 6.7 the sample knows none.) */
+  guess.huge = max(guess.huge, min(c->huge, guess.resident));
+  guess.ns = max(amount_narrow(guess.ns), WALK_LEAST_NS) +
+             price(guess.swapped, SWAPPED_PAGE_NS);
+  if (guess.has_relatives)
+    guess.ns += price(guess.huge, SHARED_HUGE_PAGE_NS);
+  guess.ns += guess.ns / 2 * c->too_long;
+  if (c->pages > 0)
+    read_cost_apply_guess(c, &guess, p, now_ns);
 }
 
 uint32_t read_cost_mappings_most(const struct read_cost *c,
@@ -109,50 +109,60 @@ void read_cost_refuse(struct read_cost *c, const struct policy *p,
                       uint64_t now_ns) {
   c->ns = amount_narrow(max(p->max_lock_hold_ns + 1, c->ns));
   c->pages = 0; /* whatever is resident */
-  if (c->failed_tests < UINT8_MAX)
-    c->failed_tests++;
+  if (c->too_long < UINT8_MAX)
+    c->too_long++;
   set_next_try(c, p, now_ns);
 }
 
-void read_cost_learn(struct read_cost *c, uint64_t took_ns, uint64_t resident,
-                     uint64_t swapped, const struct policy *p,
-                     uint64_t now_ns) {
-  uint32_t predicted_ns = read_cost_predict(c, resident + swapped);
+void read_cost_learn(struct read_cost *c, const struct walk *w,
+                     const struct policy *p, uint64_t now_ns) {
+  uint64_t ns = read_cost_predict(c, w);
 
-  count_test(c, took_ns, c->is_learnt && predicted_ns > p->max_lock_hold_ns, p);
-  took_ns = min(took_ns, UINT64_C(2) * max(c->ns, predicted_ns));
-  c->ns = amount_narrow(max(took_ns, 1)); /* 0 would be none */
-  set_pages(c, resident, swapped);
+  ns = w->ns < p->max_lock_hold_ns / NEAR_PART ? min(w->ns, 2 * max(c->ns, ns))
+                                               : w->ns;
+  if (ns <= p->max_lock_hold_ns)
+    c->too_long = 0;
+  else if (c->too_long < UINT8_MAX)
+    c->too_long++;
+  set_price(c, max(ns, 1), w); /* 0 would be none */
   c->is_learnt = true;
   set_next_try(c, p, now_ns);
 }
 
 /* --- of a process --- */
 
-/* Guesses the price from files whose reading walks no page tables. */
-static struct read_cost guess_of(const struct cycle *cycle,
-                                 const struct process *p) {
-  uint64_t swapped = 0, tables = 0;
-  struct status_sample s;
+struct walk price_walk(const struct cycle *cycle, const struct process *p) {
+  const struct track *t = &p->member->track;
 
-  if (p->statm.size_pages >= TABLES_WORTH_ASKING_PAGES &&
-      member_read_status(cycle->procfs, p, &s)) {
-    swapped = s.vm_swap_bytes / cycle->page_size;
-    tables = s.vm_pte_bytes / cycle->page_size;
-  }
-  return read_cost_guess(p->statm.resident_pages, swapped, tables);
+  return (struct walk){.resident = p->statm.resident_pages,
+                       .swapped = track_has_baseline(t)
+                                      ? t->now.vm_swap_kb * UINT64_C(1024) /
+                                            cycle->page_size
+                                      : p->member->cost.swapped,
+                       .has_relatives = fork_family_size(t) > 1};
 }
 
-uint64_t price_swapped_pages(const struct cycle *cycle,
-                             const struct process *p) {
-  if (!track_has_baseline(&p->member->track))
-    return p->member->cost.swapped;
-  return p->member->track.now.vm_swap_kb * UINT64_C(1024) / cycle->page_size;
+/* Guesses the price from files whose reading walks no page tables. */
+static struct walk guess_of(const struct cycle *cycle,
+                            const struct process *p) {
+  struct walk w = price_walk(cycle, p);
+  uint64_t tables = 0;
+  struct status_sample s;
+
+  w.swapped = 0;
+  if (p->statm.size_pages >= TABLES_WORTH_ASKING_PAGES &&
+      member_read_status(cycle->procfs, p, &s)) {
+    w.swapped = s.vm_swap_bytes / cycle->page_size;
+    tables = s.vm_pte_bytes / cycle->page_size;
+  }
+  w.ns = read_cost_guess_ns(&w, cycle->page_ns, tables);
+  return w;
 }
 
 uint32_t price_ns(const struct cycle *cycle, const struct process *p) {
-  return read_cost_predict(&p->member->cost, p->statm.resident_pages +
-                                                 price_swapped_pages(cycle, p));
+  struct walk w = price_walk(cycle, p);
+
+  return read_cost_predict(&p->member->cost, &w);
 }
 
 uint64_t price_known_ns(const struct cycle *cycle, const struct process *p) {
@@ -165,15 +175,40 @@ bool price_is_too_large(const struct cycle *cycle, const struct process *p) {
   return ns > member_policy(p).max_lock_hold_ns;
 }
 
-/* True if the reading is cheap enough, or if it is time to try it again. */
-bool price_is_affordable(const struct cycle *cycle, struct process *p,
-                         const struct policy *policy) {
-  struct read_cost *cost = &p->member->cost, guess;
+bool price_is_affordable(const struct cycle *cycle, struct process *p) {
+  struct policy policy = member_policy(p);
+  const struct track *t = &p->member->track;
+  struct read_cost *cost = &p->member->cost;
+  struct walk guess;
 
-  if (cost->ns && price_ns(cycle, p) <= policy->max_lock_hold_ns)
+  if (t->family && t->family->cost.pages >= LESSON_LEAST_PAGES &&
+      !cost->is_learnt)
+    *cost = t->family->cost;
+  if (cost->ns && price_ns(cycle, p) <= policy.max_lock_hold_ns)
     return true;
+  /* The samples show when it has become so. */
+  if (cost->pages > 0 && (cost->is_learnt || t->is_sampled) &&
+      !sampling_is_refused(p->member->sampling))
+    return false;
   if (cycle->now_ns < cost->next_try_s * NS_PER_S)
     return false;
   guess = guess_of(cycle, p);
-  return read_cost_apply_guess(cost, &guess, policy, cycle->now_ns);
+  return read_cost_apply_guess(cost, &guess, &policy, cycle->now_ns);
+}
+
+/* A newcomer is taken for the largest relative, or the one that is dearest for
+ * its size; a page of a stranger for the dearest of the last few. */
+void price_learn(struct cycle *cycle, struct process *p, const struct walk *w) {
+  struct policy policy = member_policy(p);
+  struct fork_family *family = p->member->track.family;
+  struct read_cost *c = &p->member->cost;
+  uint64_t small = minus(w->resident + w->swapped, w->huge);
+  uint32_t kept = cycle->page_ns - cycle->page_ns / LESSONS_KEPT;
+
+  read_cost_learn(c, w, &policy, cycle->now_ns);
+  if (small > w->huge && small >= LESSON_LEAST_PAGES)
+    cycle->page_ns = (uint32_t)max(min(w->ns / small, PAGE_NS_MOST), kept);
+  if (family && (c->pages >= family->cost.pages ||
+                 c->ns >= read_cost_predict(&family->cost, w)))
+    family->cost = *c;
 }

@@ -4,20 +4,30 @@
  *
  * The amount of memory does not determine it: if it is scattered, 10 MB can
  * take as long as 100 (a page table is walked whole, however few of its entries
- * are used), and with huge pages 4 GB take no longer than 50 MB. So the last
- * walk counts; it includes the mappings. Before the first, these are counted.
+ * are used), and with huge pages 4 GB take no longer than 50 MB, unless a fork
+ * shares them. So the last walk counts; it includes the mappings. Before the
+ * first, that of a relative counts; or else a guess, with what a page has cost
+ * on this host, and the mappings are counted.
  *
- * A walk is slow also on a busy processor, and then the price is wrong. A price
- * that keeps a process from being read is therefore tested: after a minute (or
- * MaxAge, if that is shorter) by one more reading, unless the memory that is
- * there now says that it cannot be fast enough. Each test that fails doubles
- * the time to the next.
+ * MaxLockHold is a promise: a walk that has exceeded it is not repeated to find
+ * out. The samples show, once a minute, if the pages have become cheaper. A
+ * process that cannot be sampled is tried again after a minute (or MaxAge, if
+ * that is shorter), unless the memory that is there now says that it cannot be
+ * fast enough. Each walk that is too long doubles the time to the next.
  */
 #ifndef SMAPS_PRICE_H
 #define SMAPS_PRICE_H
 
 #include "estimate/cycle.h"
 #include "estimate/member.h"
+
+/* A walk, or one that is predicted: CPU time, as a walk that waits for a
+ * processor says nothing of the next, and pages. */
+struct walk {
+  uint64_t ns, resident, swapped;
+  uint64_t huge;      /* resident, in huge pages of anonymous memory; or 0 */
+  bool has_relatives; /* in its fork family */
+};
 
 /* The predicted time of a reading: of a process of which nothing is known the
  * least possible, or 0. */
@@ -27,43 +37,43 @@ uint64_t price_known_ns(const struct cycle *cycle, const struct process *p);
 /* True if a walk of its page tables is predicted to exceed its MaxLockHold. */
 bool price_is_too_large(const struct cycle *cycle, const struct process *p);
 
-/* The known number of its pages in swap: before a baseline, from the guess. */
-uint64_t price_swapped_pages(const struct cycle *cycle,
-                             const struct process *p);
+/* The walk of what it has now, without time and huge pages. Of its pages in
+ * swap the known number: before a baseline, from the guess. */
+struct walk price_walk(const struct cycle *cycle, const struct process *p);
 
 /* True if the reading is cheap enough, or if it is time to try it again. */
-bool price_is_affordable(const struct cycle *cycle, struct process *p,
-                         const struct policy *policy);
+bool price_is_affordable(const struct cycle *cycle, struct process *p);
+
+/* Takes a walk of it: also for relatives, and for guesses on this host. */
+void price_learn(struct cycle *cycle, struct process *p, const struct walk *w);
 
 /* The time to the first test, unless MaxAge is shorter; and the longest between
  * two. */
 #define COST_TEST_FIRST_NS (60 * NS_PER_S)
 #define COST_TEST_MAX_NS (3600 * NS_PER_S)
 
-/* A low guess: it does harm once at most, while a high one could keep a large
- * process from ever being read. The memory that is walked is in pages; tables:
- * VmPTE of status. */
-struct read_cost read_cost_guess(uint64_t resident, uint64_t swapped,
-                                 uint64_t tables);
-
-/* The price in nanoseconds, 5 us to 4 s, with so many pages resident and
- * swapped now: the entry of either is walked. It falls less than memory does,
- * because empty page tables take time too. */
-uint32_t read_cost_predict(const struct read_cost *c, uint64_t pages);
-
-/* Takes a better guess, of what a sample of the resident pages has shown: not
- * where the number of mappings is what makes it dear. */
-void read_cost_refine(struct read_cost *c, uint64_t ns, uint64_t resident,
-                      uint64_t swapped);
-
-/*
- * Takes a guess of the memory that is there now: the first, or once a price
- * above MaxLockHold may be tested (next_try_s). It becomes the price unless a
- * walk has shown that. False if the guess is above MaxLockHold: nothing is to
- * be read until the next guess, after a minute or MaxAge.
+/* A guess. page_ns: of a page on this host; tables: VmPTE of status, in pages.
  */
-bool read_cost_apply_guess(struct read_cost *c, const struct read_cost *guess,
+uint64_t read_cost_guess_ns(const struct walk *w, uint32_t page_ns,
+                            uint64_t tables);
+
+/* The price in nanoseconds, 5 us to 4 s, of the pages that are resident and
+ * swapped now: the entry of either is walked. It falls less than memory does,
+ * because empty page tables take time too. With relatives that it did not have
+ * then, its pages are shared. */
+uint32_t read_cost_predict(const struct read_cost *c, const struct walk *now);
+
+/* Takes a guess of the memory that is there now: the first, or once a price
+ * above MaxLockHold may be tested (next_try_s). It becomes the price, unless it
+ * is above MaxLockHold and a walk was made. False if it is above: nothing is to
+ * be read until the next guess, after a minute or MaxAge. */
+bool read_cost_apply_guess(struct read_cost *c, const struct walk *guess,
                            const struct policy *p, uint64_t now_ns);
+
+/* The same for what a sample of the resident pages has shown, with a margin for
+ * walks that were too long; not where it is the mappings that make it dear. */
+void read_cost_refine(struct read_cost *c, struct walk guess,
+                      const struct policy *p, uint64_t now_ns);
 
 /* The number of mappings with which a reading takes MaxLockHold: before the
  * first reading no cheap file has their number. possible: the most that the
@@ -75,11 +85,9 @@ uint32_t read_cost_mappings_most(const struct read_cost *c,
 void read_cost_refuse(struct read_cost *c, const struct policy *p,
                       uint64_t now_ns);
 
-/*
- * Takes a walk. A walk that another process interrupted on our CPU says nothing
- * of the next, so a single walk no more than doubles the price.
- */
-void read_cost_learn(struct read_cost *c, uint64_t took_ns, uint64_t resident,
-                     uint64_t swapped, const struct policy *p, uint64_t now_ns);
+/* Takes a walk. One that is far below MaxLockHold no more than doubles the
+ * price, because caches may have been cold. */
+void read_cost_learn(struct read_cost *c, const struct walk *w,
+                     const struct policy *p, uint64_t now_ns);
 
 #endif

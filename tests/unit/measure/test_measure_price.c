@@ -102,6 +102,199 @@ WORLD_TEST(what_was_too_large_at_first_sight_is_looked_at_again) {
   world_assert(w, "g", "pss=7168k");
 }
 
+/* --- a promise --- */
+
+#define LARGE_KB 262144
+#define LIMIT_NS (2 * NS_PER_MS)
+
+/* Its walk takes 0.8 ms by the first guess, and it can be sampled. */
+static struct fake put_large(struct world *w, struct fake f) {
+  const struct fake_range range = {1024 * PAGE, 2048 * PAGE, NULL, NULL};
+
+  f.private_kb = LARGE_KB;
+  f.shared_kb = 0;
+  f.size = 100000;
+  world_put(w, f);
+  fake_pages_map(&w->tree, f.pid, &range, 1);
+  fake_pages_put(&w->tree, f.pid, 1024, 1024, FAKE_ANON | FAKE_EXCLUSIVE,
+                 100000);
+  return f;
+}
+
+static struct fake put_large_child(struct world *w, const struct fake *parent,
+                                   uint32_t pid) {
+  return put_large(w, fake_child(parent, pid));
+}
+
+/* All are read or sampled in each cycle. */
+static struct fake begin_large(struct world *w) {
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  w->settings.policy.max_lock_hold_ns = LIMIT_NS;
+  group(w, "g");
+  group(w, "h");
+  return put_large(w, member(10, "g"));
+}
+
+/* Changes its statm alone. */
+static void put_resident(struct world *w, uint32_t pid, unsigned pages) {
+  proctree_print(&w->tree, pid, "statm", "200000 %u 0 0 0 0 0\n", pages);
+}
+
+/* So many seconds in which all are sampled, and none is walked. */
+static void run_sampled(struct world *w, unsigned seconds, unsigned processes) {
+  for (unsigned i = 0; i < seconds; i += 10) {
+    world_run_reading(w, 10, 0);
+    assert_int_equal(world_counts(w)->sampled, processes);
+  }
+}
+
+/* Its pages were scattered, or its huge pages split, which no cheap file shows.
+ * When they are together again a sample shows it. */
+WORLD_TEST(walk_that_was_too_long_is_not_repeated) {
+  begin_large(w);
+  world_walks_take(NS_PER_MS);
+  world_run_reading(w, 10, 1);
+  world_walks_take(35 * NS_PER_MS);
+  world_run_reading(w, 10, 1);
+  assert_int_equal(world_counts(w)->longest_read_ns, 35 * NS_PER_MS);
+  run_sampled(w, 7200, 1);
+  world_walks_take(1000);
+  await_reading(w, 200); /* until the mappings are read again */
+  world_run_reading(w, 10, 1);
+}
+
+WORLD_TEST(newcomer_is_taken_for_its_relatives) {
+  struct fake parent = begin_large(w);
+
+  world_walks_take(3 * NS_PER_MS);
+  world_run_reading(w, 10, 1);
+  run_sampled(w, 20, 1);
+  for (uint32_t pid = 11; pid < 15; pid++) {
+    put_large_child(w, &parent, pid);
+    run_sampled(w, 150, pid - 9);
+  }
+  proctree_end(&w->tree, 11);
+  proctree_end(&w->tree, 12);
+  run_sampled(w, 20, 3);
+}
+
+/* The first cycle finds them all. */
+WORLD_TEST(relatives_that_are_new_wait_for_the_first_of_them) {
+  struct fake parent = begin_large(w);
+
+  for (uint32_t pid = 11; pid < 15; pid++)
+    put_large_child(w, &parent, pid);
+  world_walks_take(3 * NS_PER_MS);
+  world_run_reading(w, 10, 1);
+  assert_int_equal(world_counts(w)->deferred, 4);
+  run_sampled(w, 300, 5);
+}
+
+/* A smaller one can be dearer than the largest. */
+WORLD_TEST(newcomer_is_taken_for_the_dearest_of_its_relatives) {
+  struct fake parent = begin_large(w), child;
+
+  world_walks_take(NS_PER_MS);
+  world_run_reading(w, 10, 1);
+  child = put_large_child(w, &parent, 11);
+  put_resident(w, 11, 60000);
+  world_run_reading(w, 10, 2);
+  proctree_end(&w->tree, 10);
+  world_walks_take(3 * NS_PER_MS);
+  world_run_reading(w, 10, 1);
+  put_large_child(w, &child, 12);
+  put_resident(w, 12, 60000);
+  run_sampled(w, 50, 2);
+}
+
+/* Runs two hours, at whose end its reading was due for several times. */
+static void run_unwalked(struct world *w) {
+  unsigned sampled = 0;
+
+  for (int i = 0; i < 720; i++) {
+    world_run_reading(w, 10, 0);
+    sampled += (unsigned)world_counts(w)->sampled;
+  }
+  assert_true(sampled > 0);
+}
+
+/* Such as 120 ns for a page, while it is the page tables that are dear. */
+WORLD_TEST(guess_that_is_lower_is_no_reason_to_repeat_a_walk) {
+  begin_large(w);
+  w->settings.policy.refresh = REFRESH_ADAPTIVE;
+  w->settings.policy.max_age_ns = 600 * NS_PER_S;
+  w->settings.policy.max_lock_hold_ns = 10 * NS_PER_MS;
+  world_walks_take(35 * NS_PER_MS);
+  world_run_reading(w, 10, 1);
+  run_unwalked(w);
+}
+
+/* The guess is above the limit at first, and then below. */
+WORLD_TEST(guess_that_is_lower_is_no_reason_to_walk_what_samples_show) {
+  begin_large(w);
+  w->settings.policy.refresh = REFRESH_ADAPTIVE;
+  w->settings.policy.max_age_ns = 600 * NS_PER_S;
+  w->settings.policy.max_lock_hold_ns = NS_PER_MS / 2;
+  world_walks_take(20 * NS_PER_MS);
+  run_sampled(w, 10, 1);
+  put_resident(w, 10, 30000);
+  run_unwalked(w);
+}
+
+/* It was walked before it forked, when it was cheap. */
+WORLD_TEST(child_has_the_price_that_its_parent_had_before_the_fork) {
+  struct fake parent = begin_large(w);
+
+  world_walks_take(15 * NS_PER_MS / 10);
+  world_run_reading(w, 10, 1);
+  put_large_child(w, &parent, 11);
+  run_sampled(w, 300, 2);
+  proctree_end(&w->tree, 11);
+  world_run_reading(w, 10, 1);
+}
+
+/* Walks of huge pages take next to nothing. A child that saves in the
+ * background shares them, and ends. */
+WORLD_TEST(huge_pages_are_dear_while_a_fork_shares_them) {
+  struct fake parent = begin_large(w);
+
+  w->settings.policy.max_lock_hold_ns = NS_PER_MS / 4;
+  parent.huge_kb = LARGE_KB;
+  put_large(w, parent);
+  world_walks_take(1000);
+  run_sampled(w, 10, 1); /* by the guess */
+  world_run_reading(w, 10, 1);
+  for (uint32_t pid = 11; pid < 14; pid++) {
+    put_large_child(w, &parent, pid);
+    run_sampled(w, 50, 2);
+    proctree_end(&w->tree, pid);
+    world_run_reading(w, 10, 1);
+  }
+}
+
+/* 29 ns a page, and then 3 ns. */
+WORLD_TEST(stranger_is_guessed_by_what_pages_cost_on_this_host) {
+  struct fake f = begin_large(w);
+
+  world_walks_take(19 * NS_PER_MS / 10);
+  world_run_reading(w, 10, 1);
+  f = fake_process(20, "h");
+  put_large(w, f);
+  world_run_reading(w, 10, 2);
+  f.pid = 21;
+  put_large(w, f);
+  put_resident(w, 21, 131072);
+  world_run_reading(w, 10, 2);
+  assert_int_equal(world_counts(w)->sampled, 1);
+  proctree_end(&w->tree, 21);
+  world_walks_take(200000);
+  world_run_times(w, 20, 10);
+  f.pid = 22;
+  put_large(w, f);
+  put_resident(w, 22, 131072);
+  world_run_reading(w, 10, 3);
+}
+
 /* --- too slow for now --- */
 
 /* No cheap file tells how many there are. */

@@ -220,7 +220,9 @@ FIXTURE_TEST(pages_of_shmem_that_statm_lacks_are_added_and_doubted) {
 FIXTURE_TEST(a_sample_is_paid_and_its_mappings_are_known) {
   struct read_job job = sample_job();
   struct group_track track = {.sampling_ns = 5000};
-  struct group group = {.track = &track}, *groups[] = {&group};
+  const struct policy policy = {.max_age_ns = 60 * NS_PER_S};
+  struct group group = {.track = &track, .policy = &policy};
+  struct group *groups[] = {&group};
 
   f->process.groups = groups;
   f->process.n_groups = 1;
@@ -257,6 +259,23 @@ FIXTURE_TEST(a_probe_shows_what_a_walk_would_cost) {
         .ns = 77, .pages = PAGES, .is_learnt = cases[i].is_learnt};
     take(f, &job);
     assert_int_equal(f->member.cost.ns, cases[i].ns);
+  }
+}
+
+/* For each page of a huge one, if a fork shares it, 5 ns more. */
+FIXTURE_TEST(a_probe_prices_huge_pages_of_relatives_as_shared) {
+  static struct fork_family family;
+  struct read_job job = sample_job();
+
+  job.sample.walk_page_ns = 1;
+  job.sample.huge = 0.5;
+  f->member.track.family = &family;
+  for (family.members = 1; family.members <= 2; family.members++) {
+    f->member.cost = (struct read_cost){.ns = 77, .pages = PAGES};
+    take(f, &job);
+    assert_int_equal(f->member.cost.ns,
+                     family.members == 1 ? PAGES : PAGES + PAGES / 2 * 5);
+    assert_int_equal(f->member.cost.huge, PAGES / 2);
   }
 }
 
