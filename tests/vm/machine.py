@@ -113,7 +113,7 @@ class Monitor:
 class Machine:
     """Boots on construction; the shell answers when it returns."""
 
-    def __init__(self, suite, kernel_arguments, console):
+    def __init__(self, suite, kernel, kernel_arguments, console):
         self.console = console
         self.channel, theirs = socket.socketpair()
         monitor = Monitor()
@@ -122,6 +122,7 @@ class Machine:
         try:
             self.process = self._start(
                 suite,
+                kernel,
                 kernel_arguments,
                 theirs.fileno(),
                 monitor.theirs.fileno(),
@@ -135,7 +136,7 @@ class Machine:
             self.stop()
             raise
 
-    def _start(self, suite, kernel_arguments, channel, monitor):
+    def _start(self, suite, kernel, kernel_arguments, channel, monitor):
         images = CACHE / suite
         append = f"root=/dev/vda rw console=ttyS0 panic=-1 {kernel_arguments}"
         return subprocess.Popen(
@@ -152,7 +153,7 @@ class Machine:
                 *("-device", "virtserialport,chardev=vm,name=vm"),
                 *("-chardev", f"socket,id=monitor,fd={monitor}"),
                 *("-mon", "chardev=monitor,mode=control"),
-                *("-kernel", images / "vmlinuz"),
+                *("-kernel", CACHE / kernel / "vmlinuz"),
                 *("-initrd", images / "initrd.img"),
                 *("-append", append),
             ],

@@ -36,12 +36,19 @@ SYSTEMS = {
     "bullseye": ("bullseye", "", ""),
     "bullseye-v1": ("bullseye", "systemd.unified_cgroup_hierarchy=0", ""),
     "sid": ("sid", "", ""),
+    "sid-average": (
+        "sid",
+        "",
+        "test_huge_pages.HugePages.test_transparent",
+    ),
     "bookworm-selinux": (
         "bookworm",
         "security=selinux selinux=1",
         "test_selinux",
     ),
 }
+# Whose kernel is not that of the suite, but made by tests/vm/kernel.
+KERNELS = {"sid-average": "average"}
 
 GUEST = "/root/vm"
 DESCRIBE = """
@@ -97,10 +104,17 @@ class System:
     def __init__(self, name, tally):
         self.name = name
         self.suite, self.kernel_arguments, self.own = SYSTEMS[name]
+        self.kernel = KERNELS.get(name, self.suite)
         self.tally = tally
         self.console = machine.CACHE / f"{name}.console.log"
         self.machine = None
         self.can_boot = True
+
+    def list_steps(self):
+        yield "image", self.suite
+        yield "package", self.suite
+        if self.kernel != self.suite:
+            yield ("kernel",)
 
     def prepare(self):
         print(f"{self.name}: image and package")
@@ -108,10 +122,10 @@ class System:
         machine.CACHE.mkdir(parents=True, exist_ok=True)
         log = machine.CACHE / f"{self.name}.build.log"
         with open(log, "wb") as output:
-            for step in ("image", "package"):
+            for step, *arguments in self.list_steps():
                 try:
                     machine.isolated(
-                        [HERE / step, self.suite],
+                        [HERE / step, *arguments],
                         stdout=output,
                         stderr=subprocess.STDOUT,
                     )
@@ -126,7 +140,7 @@ class System:
         how = machine.accelerator()[1]
         self.can_boot = False
         booted = machine.Machine(
-            self.suite, self.kernel_arguments, self.console
+            self.suite, self.kernel, self.kernel_arguments, self.console
         )
         try:
             files = machine.CACHE / self.suite / "packages"
