@@ -39,7 +39,7 @@ SYSTEMS = {
     "sid-average": (
         "sid",
         "",
-        "test_huge_pages.HugePages.test_transparent",
+        "test_large_folios test_huge_pages.HugePages.test_transparent",
     ),
     "bookworm-selinux": (
         "bookworm",

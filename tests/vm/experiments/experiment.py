@@ -16,7 +16,7 @@ from pathlib import Path
 
 import daemon
 from daemon import HOME, WAIT_SECONDS, run
-from groups import Sample
+from groups import Sample, unit_of
 from kernel import KIB
 from processes import Talker
 
@@ -209,6 +209,8 @@ class Experiment(unittest.TestCase):
     # Not that of collectd, 10 s, which test_shipped has: most of an experiment is
     # waiting for the next interval.
     interval = 3
+    # Which group a process is in, where the options say so.
+    find_group = staticmethod(unit_of)
     # Whoever maps the same library while the plugin reads makes that reading
     # smaller until the next. It is test_shipped that asks for 1 %.
     tolerance = 0.05
@@ -246,7 +248,7 @@ class Experiment(unittest.TestCase):
 
     def observe(self, only=None):
         """The next interval, and what the kernel said while it was made."""
-        return self.watch(lambda: Sample(only))
+        return self.watch(lambda: Sample(only, self.find_group))
 
     @staticmethod
     def watch(look):

@@ -27,7 +27,17 @@ def read_cgroup(pid):
     return paths.get("name=systemd", paths.get("", ""))
 
 
+def unit_of(pid):
+    return group_of(read_cgroup(pid))
+
+
+def private(fields):
+    return fields.get("Private_Clean", 0) + fields.get("Private_Dirty", 0)
+
+
 class Sum:
+    """As the plugin publishes it: uss is at most pss, of each process."""
+
     def __init__(self):
         self.processes = 0
         self.unreadable = 0
@@ -41,9 +51,9 @@ class Sum:
         except PermissionError:
             self.unreadable += 1
             return
-        self.pss += fields.get("Pss", 0)
-        self.uss += fields.get("Private_Clean", 0)
-        self.uss += fields.get("Private_Dirty", 0)
+        pss = fields.get("Pss", 0)
+        self.pss += pss
+        self.uss += min(private(fields), pss)
         self.swap += fields.get("SwapPss", 0)
 
 
@@ -56,12 +66,12 @@ def is_member(pid):
 class Sample:
     """The sums of all groups, or of those asked for, from one walk of /proc."""
 
-    def __init__(self, only=None):
+    def __init__(self, only=None, find_group=unit_of):
         self.begin = time.time()
         self.groups = {}
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
-                group = group_of(read_cgroup(pid))
+                group = find_group(pid)
                 if (only is None or group in only) and is_member(pid):
                     self.groups.setdefault(group, Sum()).add(pid)
             except (FileNotFoundError, ProcessLookupError):

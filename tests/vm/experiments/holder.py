@@ -7,6 +7,10 @@
                   are those pages, and as much is in tables
       mergeable   private pages in eight different texts, for KSM
       huge        private memory in which huge pages are wanted
+      family      the same in a "parent" and its "child", which has given back
+                  half of each other huge page and 3/4 of the rest; half as much
+                  is private in each
+      twice       shared memory in huge pages, which the "parent" maps twice
       hugetlb     pages of hugetlbfs
       text        a file that is mapped by threads, of which each has few faults
       leap        nothing, until SIGUSR1 tells it to take all at once, or
@@ -95,11 +99,52 @@ def hold_text(size):
     return memory, None
 
 
+def rename(name):
+    Path("/proc/self/comm").write_text(name)
+
+
+def hold_family(size):
+    """The kernel does not fill again with huge pages what the child has given
+    back."""
+    memory, _ = hold("huge", size)
+    rename("parent")
+    done, theirs = os.pipe()
+    is_child = os.fork() == 0
+    own = hold("anon", size // 2)
+    if not is_child:
+        os.read(done, 1)
+        return (memory, own), None
+    rename("child")
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    for number, at in enumerate(range(0, size, HUGE_PAGE)):
+        kept = HUGE_PAGE // (4 if number % 2 else 2)
+        memory.madvise(mmap.MADV_DONTNEED, at + kept, HUGE_PAGE - kept)
+    os.write(theirs, b"x")
+    while True:
+        signal.pause()
+
+
+def hold_twice(size):
+    """Each page is touched in both mappings."""
+    rename("parent")
+    file = os.memfd_create("twice")
+    os.ftruncate(file, size)
+    both = [mmap.mmap(file, size) for _ in range(2)]
+    for memory in both:
+        memory.madvise(mmap.MADV_HUGEPAGE)
+        write_pages(memory, unique)
+    return both, None
+
+
 def hold(kind, size):
     if kind == "sparse":
         return hold_sparse(size)
     if kind == "text":
         return hold_text(size)
+    if kind == "family":
+        return hold_family(size)
+    if kind == "twice":
+        return hold_twice(size)
     if kind == "hugetlb":
         memory = mmap.mmap(-1, size, flags=PRIVATE | MAP_HUGETLB)
         for at in range(0, size, HUGE_PAGE):
