@@ -17,6 +17,7 @@ import host
 import process
 from cycle import Cycle
 from host import BenchError
+from processes import DEADLINE_SECONDS
 
 CSV = """\
 LoadPlugin csv
@@ -156,6 +157,16 @@ class Daemon(collectd.Daemon):
         n = math.ceil((after - self.start) / self.interval)
         return self.start + n * self.interval
 
+    def wait_values(self):
+        """Waits for the end of the first cycle, which takes seconds on a busy
+        machine: its values fill more than a buffer of stdout."""
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while (self.directory / "values").stat().st_size == 0:
+            self.check_running()
+            if time.monotonic() > deadline:
+                raise BenchError("the daemon published nothing")
+            time.sleep(0.05)
+
     def wait_cycles(self, n):
         time.sleep(n * self.interval)
         self.check_running()
@@ -272,6 +283,7 @@ def meter_daemon(
     latter, in that many windows. Calls then(daemon) before it is stopped."""
     n = max(1, cycles // windows)
     with Daemon(body, interval, plugin, build) as daemon:
+        daemon.wait_values()
         daemon.wait_cycles(warm)
         daemon.find_cycle()
         usages = [daemon.meter(n) for _ in range(windows)]
