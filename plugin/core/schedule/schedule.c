@@ -19,8 +19,8 @@
  * by MaxAge, so even half is enough in the long run. */
 #define DUE_PART_LEAST 0.5
 #define DUE_PART_MOST 0.75
-/* The part of the income that is spent even if no error is worth a reading. */
-#define CHEAP_PART 0.25
+/* The part of the income that is spent beside readings for an error. */
+#define CHEAP_PART 0.03
 #define CHEAP_INTERVALS_MOST 6 /* in a span */
 
 /* --- the budget --- */
@@ -56,9 +56,9 @@ static void note_needed(struct read_budget *b, uint64_t now_ns, double needed) {
     b->scarce_ns = now_ns;
 }
 
-/* At 10 s a percent reads thousands of small processes. In shorter intervals
- * the same part would make few values exact, and cost as much: nothing is to
- * stay wrong for much longer than a span. */
+/* At 10 s the part reads dozens of small processes. In shorter intervals it
+ * would make few values exact, and cost as much: nothing is to stay wrong for
+ * much longer than a span. */
 static double cheap_intervals(const struct read_budget *b,
                               uint64_t interval_ns) {
   return interval_ns < b->span_ns / CHEAP_INTERVALS_MOST
@@ -119,6 +119,7 @@ struct plan {
   uint64_t spent_ns;
   uint64_t limit_ns;   /* one reading may pass it ... */
   uint64_t reach_ns;   /* ... up to here */
+  uint64_t cheap_ns;   /* is left for cheap readings, within the limit */
   bool is_last_served; /* those that come last, and not the others */
 };
 
@@ -271,25 +272,20 @@ static void choose_worthy(struct plan *p) {
   }
 }
 
-/* In long intervals a cheap reading takes at most this fraction of the time for
- * cheap ones. */
-#define CHEAP_LEAST 10
-
-/* If little time was spent, also reads processes whose error is tolerated. */
+/* Also reads processes whose error is tolerated. */
 static void choose_cheap(struct plan *p) {
-  const struct read_budget *b = p->budget;
-  uint64_t limit_ns = min(b->cheap_ns, p->limit_ns);
-  uint64_t dear_ns =
-      b->cheap_intervals > 0 ? limit_ns : b->cheap_ns / CHEAP_LEAST;
+  uint64_t before_ns = p->spent_ns;
+  uint64_t limit_ns = min(before_ns + p->cheap_ns, p->limit_ns);
   size_t end;
 
-  if (p->spent_ns >= limit_ns)
+  if (before_ns >= limit_ns)
     return;
   end = gather(p, is_old);
   sort(p, end, compare_age);
   for (size_t i = p->chosen; i < end; i++)
-    if (p->c[i].cost_ns <= dear_ns && p->spent_ns + p->c[i].cost_ns <= limit_ns)
+    if (p->spent_ns + p->c[i].cost_ns <= limit_ns)
       choose(p, i);
+  p->cheap_ns -= p->spent_ns - before_ns;
 }
 
 struct schedule schedule_choose(struct candidate *c, size_t n,
@@ -298,6 +294,7 @@ struct schedule schedule_choose(struct candidate *c, size_t n,
                    .n = n,
                    .budget = b,
                    .limit_ns = b->spend_ns,
+                   .cheap_ns = b->cheap_ns,
                    .reach_ns = positive(b->saved_ns)};
 
   for (size_t i = 0; i < n; i++)

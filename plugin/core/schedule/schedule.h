@@ -37,12 +37,12 @@ struct read_budget {
   uint64_t scarce_ns; /* since when that is more than there is, or 0 */
 
   /* This cycle may spend so much CPU time. */
-  uint64_t earned_ns;     /* its part of the budget, even if it pays a debt */
-  uint64_t spend_ns;      /* one reading may pass it, up to saved_ns */
-  double due_part;        /* of earned_ns, for processes that are due */
-  int64_t capacity_ns;    /* the most that is ever saved */
-  int64_t kept_ns;        /* of saved_ns, not for processes that come last */
-  uint64_t cheap_ns;      /* up to which any error is worth a reading ... */
+  uint64_t earned_ns;  /* its part of the budget, even if it pays a debt */
+  uint64_t spend_ns;   /* one reading may pass it, up to saved_ns */
+  double due_part;     /* of earned_ns, for processes that are due */
+  int64_t capacity_ns; /* the most that is ever saved */
+  int64_t kept_ns;     /* of saved_ns, not for processes that come last */
+  uint64_t cheap_ns;   /* of it, for which any error is worth a reading ... */
   double cheap_intervals; /* ... if the last one is so many intervals old */
 };
 
@@ -104,9 +104,8 @@ struct schedule {
  *      is spent; none that come last.
  *   3. Due processes, and processes of groups with more error than they
  *      tolerate, if they fit: the most error for the time first.
- *   4. While less than cheap_ns is spent: walks whose error is tolerated, the
- *      oldest first, then walks whose error is slight; none longer than a tenth
- *      of cheap_ns.
+ *   4. For cheap_ns: walks whose error is tolerated, the oldest first, then
+ *      walks whose error is slight, if they fit.
  * 3 and 4 are for the others first, and then for Other.
  *
  * A group gets samples for its error only while it has time for them. A sample

@@ -134,16 +134,16 @@ TEST(budget_that_is_too_small_for_a_minute_is_told) {
   assert_true(fabs(read_budget_wanted_percent(&b) - 290) < 1e-9);
 }
 
-/* A quarter of what comes in; below 10 s for readings that are a minute old. */
+/* 3 % of what comes in; below 10 s for readings that are a minute old. */
 TEST(little_is_spent_whatever_the_error) {
   struct read_budget b = make(1);
 
   read_budget_begin(&b, START_NS, 10 * NS_PER_S, 0);
-  assert_int_equal(b.cheap_ns, 25000000);
+  assert_int_equal(b.cheap_ns, 3000000);
   assert_true(b.cheap_intervals == 0);
   b = make(1);
   read_budget_begin(&b, START_NS, 5 * NS_PER_S, 0);
-  assert_int_equal(b.cheap_ns, 12500000);
+  assert_int_equal(b.cheap_ns, 1500000);
   assert_true(b.cheap_intervals == 12);
 }
 

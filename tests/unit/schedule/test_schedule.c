@@ -377,14 +377,15 @@ TEST(time_for_samples_is_owed_and_not_saved) {
   assert_int_equal(allowed_us(owes, NS), -800);
 }
 
-/* The tolerated error is no reason to leave time unused that costs little. */
+/* The tolerated error is no reason to leave time unused that costs little.
+ * What does not fit into it is not read. */
 PLAN_TEST(cheap_walks_are_made_oldest_first_and_other_last) {
   struct read_budget b = budget_of(50 * MS);
 
   track.tolerated_bytes = 1000 * MIB;
   track.sampling_ns = INT64_MAX;
   for (int has_time = 0; has_time < 3; has_time++) {
-    struct candidate c[] = {make('a', 1, 2), make('b', 1, 2), make('c', 1, 9),
+    struct candidate c[] = {make('a', 1, 2), make('b', 1, 2), make('c', 1, 21),
                             make('d', 1, 2), make('e', 1, 1), make('f', 1, 1)};
 
     for (size_t i = 0; i < LENGTH(c); i++)
@@ -403,8 +404,29 @@ PLAN_TEST(cheap_walks_are_made_oldest_first_and_other_last) {
   }
 }
 
-/* In short intervals one may take all of that time, and only what has not been
- * read for long is read. */
+/* And what other readings cost does not matter: otherwise a set that is always
+ * in doubt would leave nothing for the others before their MaxAge. */
+PLAN_TEST(cheap_walks_are_made_beside_those_for_an_error) {
+  for (uint64_t cheap_ms = 0; cheap_ms <= 6; cheap_ms += 2) {
+    struct read_budget b = budget_of(50 * MS);
+    struct candidate c[3];
+
+    track = (struct group_track){.tolerated_bytes = 10 * MIB};
+    c[0] = make('a', 20, 30);
+    c[1] = make('b', 1, 3);
+    c[2] = make('c', 1, 3);
+    b.cheap_ns = cheap_ms * MS;
+    c[1].intervals = 2;
+    c[2].intervals = 1;
+    check_budget("beside", c, LENGTH(c), &b,
+                 cheap_ms < 3   ? "a"
+                 : cheap_ms < 6 ? "ab"
+                                : "abc",
+                 "");
+  }
+}
+
+/* In short intervals only what has not been read for long is read. */
 PLAN_TEST(cheap_walks_wait_for_their_age_in_short_intervals) {
   struct candidate c[] = {make('a', 1, 3), make('b', 1, 3)};
   struct read_budget b = budget_of(50 * MS);
@@ -444,6 +466,6 @@ PLAN_TEST(other_does_not_spend_the_time_for_cheap_walks_of_groups) {
     track = (struct group_track){.tolerated_bytes = 10 * MIB};
     b.cheap_ns = 20 * MS;
     c[0].is_last = c[2].is_last = true;
-    check_budget("cheap", c, LENGTH(c), &b, "ba", "");
+    check_budget("cheap", c, LENGTH(c), &b, spend_ms > 20 ? "bac" : "ba", "");
   }
 }
