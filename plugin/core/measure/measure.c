@@ -317,7 +317,7 @@ static double needed_for(const struct measurer *m, struct process *p,
 
   if (policy->refresh != REFRESH_ADAPTIVE)
     return 0;
-  if (cost_ns > policy->max_lock_hold_ns)
+  if (!price_fits(cost_ns, policy))
     cost_ns =
         sampling_can(&m->sampler, p) ? sampling_cost_ns(&m->sampler, p) : 0;
   return (double)cost_ns / (double)policy->max_age_ns;
@@ -457,8 +457,7 @@ static void refuse_samples(struct measurer *m, struct process *p, int error) {
   sampling_refuse(&m->sampler, p);
   if (error == -EFBIG)
     diag_note(m->diags, DIAG_FAILED, p, error, "maps");
-  if (error == -EFBIG ||
-      price_ns(&m->cycle, p) <= member_policy(p).max_lock_hold_ns)
+  if (error == -EFBIG || !price_is_too_large(&m->cycle, p))
     defer(m, p, DEFERRED_MAX_LOCK_HOLD);
   else
     defer_large(m, p);

@@ -17,6 +17,8 @@
  * the time for a full one. */
 #define EMPTY_PART 8
 
+/* A walk takes up to this part more than the last one of the same pages. */
+#define SPREAD_PART 4
 /* A walk that takes this part of MaxLockHold counts as it is. */
 #define NEAR_PART 8
 /* Of smaller walks the mappings are a large part. */
@@ -71,9 +73,13 @@ static void set_next_try(struct read_cost *c, const struct policy *p,
   c->next_try_s = seconds_from(now_ns + min(wait_ns, COST_TEST_MAX_NS));
 }
 
+bool price_fits(uint64_t ns, const struct policy *p) {
+  return ns + ns / SPREAD_PART <= p->max_lock_hold_ns;
+}
+
 bool read_cost_apply_guess(struct read_cost *c, const struct walk *guess,
                            const struct policy *p, uint64_t now_ns) {
-  bool is_affordable = guess->ns <= p->max_lock_hold_ns;
+  bool is_affordable = price_fits(guess->ns, p);
 
   if (is_affordable || !c->is_learnt)
     set_price(c, guess->ns, guess);
@@ -171,8 +177,9 @@ uint64_t price_known_ns(const struct cycle *cycle, const struct process *p) {
 
 bool price_is_too_large(const struct cycle *cycle, const struct process *p) {
   uint64_t ns = p->member->cost.ns ? price_ns(cycle, p) : guess_of(cycle, p).ns;
+  struct policy policy = member_policy(p);
 
-  return ns > member_policy(p).max_lock_hold_ns;
+  return !price_fits(ns, &policy);
 }
 
 bool price_is_affordable(const struct cycle *cycle, struct process *p) {
@@ -184,7 +191,7 @@ bool price_is_affordable(const struct cycle *cycle, struct process *p) {
   if (t->family && t->family->cost.pages >= LESSON_LEAST_PAGES &&
       !cost->is_learnt)
     *cost = t->family->cost;
-  if (cost->ns && price_ns(cycle, p) <= policy.max_lock_hold_ns)
+  if (cost->ns && price_fits(price_ns(cycle, p), &policy))
     return true;
   /* The samples show when it has become so. */
   if (cost->pages > 0 && (cost->is_learnt || t->is_sampled) &&

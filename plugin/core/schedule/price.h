@@ -34,6 +34,10 @@ struct walk {
 uint32_t price_ns(const struct cycle *cycle, const struct process *p);
 uint64_t price_known_ns(const struct cycle *cycle, const struct process *p);
 
+/* Whether a walk of that price will surely stay within MaxLockHold: walks of
+ * the same pages differ. */
+bool price_fits(uint64_t ns, const struct policy *p);
+
 /* True if a walk of its page tables is predicted to exceed its MaxLockHold. */
 bool price_is_too_large(const struct cycle *cycle, const struct process *p);
 

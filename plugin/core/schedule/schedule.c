@@ -19,8 +19,9 @@
  * by MaxAge, so even half is enough in the long run. */
 #define DUE_PART_LEAST 0.5
 #define DUE_PART_MOST 0.75
-/* The part of the income that is spent beside readings for an error. */
-#define CHEAP_PART 0.03
+/* The part of the income that renews the oldest readings, before any is made
+ * for an error. Where the due ones need most of the income, they do that. */
+#define CHEAP_PART 0.05
 #define CHEAP_INTERVALS_MOST 6 /* in a span */
 
 /* --- the budget --- */
@@ -82,8 +83,9 @@ void read_budget_begin(struct read_budget *b, uint64_t now_ns,
   b->spend_ns = positive(least(income_ns + of_saved_ns, b->saved_ns));
   b->earned_ns = is_paying ? (uint64_t)income_ns : b->spend_ns;
   b->due_part = clamp(needed / b->share, DUE_PART_LEAST, DUE_PART_MOST);
-  b->cheap_ns =
-      RULE(cheap_readings) ? amount_from((double)income_ns * CHEAP_PART) : 0;
+  b->cheap_ns = RULE(cheap_readings) && b->due_part < DUE_PART_MOST
+                    ? amount_from((double)income_ns * CHEAP_PART)
+                    : 0;
   b->cheap_intervals = cheap_intervals(b, interval_ns);
 }
 
@@ -301,13 +303,13 @@ struct schedule schedule_choose(struct candidate *c, size_t n,
     c[i].worth = worth_of(&c[i]);
   choose_musts(&p);
   choose_due(&p);
-  choose_worthy(&p);
   choose_cheap(&p);
+  choose_worthy(&p);
   p.is_last_served = true;
   p.reach_ns = minus(p.reach_ns, (uint64_t)b->kept_ns);
   p.limit_ns = min(b->spend_ns, p.reach_ns);
-  choose_worthy(&p);
   choose_cheap(&p);
+  choose_worthy(&p);
   return (struct schedule){.chosen = p.chosen,
                            .deferred = gather(&p, is_wanted) - p.chosen};
 }

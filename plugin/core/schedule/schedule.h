@@ -102,10 +102,10 @@ struct schedule {
  *   1. Refresh "always", which is not charged to the budget.
  *   2. Due processes, the earliest deadline first, until their part of the time
  *      is spent; none that come last.
- *   3. Due processes, and processes of groups with more error than they
+ *   3. For cheap_ns: walks whatever their error, the oldest first, but those
+ *      whose error is slight last, if they fit.
+ *   4. Due processes, and processes of groups with more error than they
  *      tolerate, if they fit: the most error for the time first.
- *   4. For cheap_ns: walks whose error is tolerated, the oldest first, then
- *      walks whose error is slight, if they fit.
  * 3 and 4 are for the others first, and then for Other.
  *
  * A group gets samples for its error only while it has time for them. A sample

@@ -331,7 +331,8 @@ static struct stage *begin(const struct load *of) {
   s->far = load->far;
   s->put_pages = put_pages;
   s->world.settings.policy.max_age_ns = MAX_AGE_SECONDS * NS;
-  s->world.settings.policy.max_lock_hold_ns = LIMIT_NS;
+  /* Walks of a price up to LIMIT_NS fit. */
+  s->world.settings.policy.max_lock_hold_ns = LIMIT_NS + LIMIT_NS / 4;
   if (load->budget_percent > 0)
     s->world.settings.read_budget_percent = load->budget_percent;
   world_walks_take(WINDOW_NS);

@@ -272,11 +272,11 @@ WORLD_TEST(huge_pages_are_dear_while_a_fork_shares_them) {
   }
 }
 
-/* 29 ns a page, and then 3 ns. */
+/* 23 ns a page, and then 3 ns. */
 WORLD_TEST(stranger_is_guessed_by_what_pages_cost_on_this_host) {
   struct fake f = begin_large(w);
 
-  world_walks_take(19 * NS_PER_MS / 10);
+  world_walks_take(15 * NS_PER_MS / 10);
   world_run_reading(w, 10, 1);
   f = fake_process(20, "h");
   put_large(w, f);

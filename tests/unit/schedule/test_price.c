@@ -265,6 +265,16 @@ TEST(tests_are_an_hour_apart_at_most_whatever_max_age_is) {
   assert_int_equal(c.next_try_s, 3600);
 }
 
+/* A walk of the same pages takes a quarter more now and then. */
+TEST(price_near_the_limit_does_not_fit) {
+  const struct policy p = {.max_lock_hold_ns = 5 * MS};
+
+  assert_true(price_fits(0, &p));
+  assert_true(price_fits(4 * MS, &p));
+  assert_false(price_fits(4 * MS + 1000, &p));
+  assert_false(price_fits(5 * MS, &p));
+}
+
 /* --- what samples show --- */
 
 TEST(a_sample_shows_that_a_walk_is_cheap_again_with_a_margin) {
@@ -273,9 +283,9 @@ TEST(a_sample_shows_that_a_walk_is_cheap_again_with_a_margin) {
     uint64_t probe_ns;
     bool is_cheap;
   } cases[] = {
-      {1, 66 * MS, true},  {1, 67 * MS, false},  {2, 49 * MS, true},
-      {2, 51 * MS, false}, {50, MS, true},       {50, 10 * MS, false},
-      {0, 99 * MS, true},  {0, 101 * MS, false},
+      {1, 53 * MS, true},  {1, 54 * MS, false}, {2, 39 * MS, true},
+      {2, 41 * MS, false}, {50, MS, true},      {50, 10 * MS, false},
+      {0, 79 * MS, true},  {0, 81 * MS, false},
   };
 
   for (size_t i = 0; i < LENGTH(cases); i++) {

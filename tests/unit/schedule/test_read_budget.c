@@ -134,17 +134,24 @@ TEST(budget_that_is_too_small_for_a_minute_is_told) {
   assert_true(fabs(read_budget_wanted_percent(&b) - 290) < 1e-9);
 }
 
-/* 3 % of what comes in; below 10 s for readings that are a minute old. */
+/* 5 % of what comes in; below 10 s for readings that are a minute old. None
+ * where due readings need three quarters: these are the oldest. */
 TEST(little_is_spent_whatever_the_error) {
   struct read_budget b = make(1);
 
   read_budget_begin(&b, START_NS, 10 * NS_PER_S, 0);
-  assert_int_equal(b.cheap_ns, 3000000);
+  assert_int_equal(b.cheap_ns, 5000000);
   assert_true(b.cheap_intervals == 0);
   b = make(1);
   read_budget_begin(&b, START_NS, 5 * NS_PER_S, 0);
-  assert_int_equal(b.cheap_ns, 1500000);
+  assert_int_equal(b.cheap_ns, 2500000);
   assert_true(b.cheap_intervals == 12);
+  b = make(1);
+  read_budget_begin(&b, START_NS, 10 * NS_PER_S, 0.0074);
+  assert_int_equal(b.cheap_ns, 5000000);
+  b = make(1);
+  read_budget_begin(&b, START_NS, 10 * NS_PER_S, 0.0076);
+  assert_int_equal(b.cheap_ns, 0);
 }
 
 /* Half of what can be saved beyond an interval is for the others. */
