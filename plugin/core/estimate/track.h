@@ -62,8 +62,8 @@ struct read_cost {
   uint32_t swapped;    /* of these */
   uint32_t huge;       /* of these, in huge pages of anonymous memory */
   uint32_t next_try_s; /* when a price that is too high is tested */
-  bool is_learnt;      /* by a walk, of the process or of a relative */
-  bool has_relatives;  /* it shared memory by a fork, at that time */
+  bool is_learnt;      /* by a walk of the process */
+  uint16_t relatives;  /* processes of its fork family, at that time */
   uint8_t too_long;    /* walks in a row, or refusals */
 };
 

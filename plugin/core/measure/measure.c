@@ -533,8 +533,8 @@ static struct read_job rollup_job(const struct measurer *m, struct process *p) {
  * first, can take longer than predicted. */
 #define READINGS_AT_ONCE 16
 
-/* Before a first walk that may take longer than guessed, those of relatives are
- * made: they may show that it takes too long. */
+/* Before a walk that may take longer than guessed, those of relatives are made:
+ * they may show that it takes too long. */
 #define LONG_GUESS_NS 50000
 
 static void read_chosen(struct measurer *m, size_t n) {
@@ -547,7 +547,7 @@ static void read_chosen(struct measurer *m, size_t n) {
     struct read_job job;
 
     if (i % READINGS_AT_ONCE == READINGS_AT_ONCE - 1 ||
-        (!p->member->cost.is_learnt && c->cost_ns >= LONG_GUESS_NS))
+        (price_is_unsure(p) && c->cost_ns >= LONG_GUESS_NS))
       read_batch_flush(&batch);
     if (!c->is_must && read_budget_is_spent(&m->budget, c->is_last)) {
       defer(m, p, DEFERRED_BUDGET);

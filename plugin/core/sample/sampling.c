@@ -255,13 +255,15 @@ static void keep_layout(const struct sampler *sampler, const struct process *p,
 
 static void refine_price(const struct sampler *sampler, struct process *p,
                          const struct page_sample *sample) {
-  struct walk walk = price_walk(sampler->cycle, p);
   struct policy policy = member_policy(p);
+  struct walk walk;
 
+  if (sample->walk_page_ns <= 0)
+    return;
+  walk = price_guess(sampler->cycle, p);
   walk.ns = amount_from((double)walk.resident * sample->walk_page_ns);
   walk.huge = amount_from((double)walk.resident * sample->huge);
-  if (sample->walk_page_ns > 0)
-    read_cost_refine(&p->member->cost, walk, &policy, sampler->cycle->now_ns);
+  read_cost_refine(&p->member->cost, walk, &policy, sampler->cycle->now_ns);
 }
 
 /* Charges the difference to the prediction, which was charged already. */

@@ -5,8 +5,8 @@
 /* On processors of the 2020s, with caches warm or cold. */
 #define WALK_LEAST_NS 5000
 #define PAGE_NS 12
-#define PAGE_NS_MOST 120      /* more than that is the price of page tables */
-#define SHARED_HUGE_PAGE_NS 5 /* that a fork shares, for each of its pages */
+#define PAGE_NS_MOST 120       /* more than that is the price of page tables */
+#define SHARED_HUGE_PAGE_NS 10 /* that a fork shares, for each of its pages */
 #define SWAPPED_PAGE_NS 20
 #define TABLE_NS 470
 #define MAPPING_NS 330
@@ -37,20 +37,27 @@ static uint64_t price(uint64_t n, uint64_t ns) {
   return (uint64_t)amount_narrow(n) * ns;
 }
 
-uint64_t read_cost_guess_ns(const struct walk *w, uint32_t page_ns,
-                            uint64_t tables) {
+uint64_t read_cost_guess_ns(const struct walk *w, uint32_t page_ns) {
   return WALK_LEAST_NS + price(w->resident, max(page_ns, PAGE_NS)) +
-         price(w->swapped, SWAPPED_PAGE_NS) + price(tables, TABLE_NS);
+         price(w->swapped, SWAPPED_PAGE_NS) + price(w->tables, TABLE_NS);
+}
+
+/* The walk asks each page that a fork shares how often it is mapped. */
+static uint64_t with_sharing(const struct read_cost *c,
+                             const struct walk *now) {
+  uint64_t ns = c->ns;
+
+  if (now->relatives <= c->relatives || c->pages < LESSON_LEAST_PAGES)
+    return ns;
+  return ns + price(c->huge, SHARED_HUGE_PAGE_NS) +
+         (c->relatives < 2 ? ns / 2 : 0);
 }
 
 uint32_t read_cost_predict(const struct read_cost *c, const struct walk *now) {
-  uint64_t ns = c->ns, scaled;
+  uint64_t ns = amount_narrow(with_sharing(c, now)), scaled;
 
   if (ns == 0)
     return WALK_LEAST_NS;
-  /* The walk asks each page that a fork shares how often it is mapped. */
-  if (now->has_relatives && !c->has_relatives && c->pages >= LESSON_LEAST_PAGES)
-    ns = amount_narrow(ns + ns / 2 + price(c->huge, SHARED_HUGE_PAGE_NS));
   if (c->pages == 0)
     return c->ns;
   scaled = ns * amount_narrow(now->resident + now->swapped) / c->pages;
@@ -62,7 +69,7 @@ static void set_price(struct read_cost *c, uint64_t ns, const struct walk *w) {
   c->pages = amount_narrow(w->resident + w->swapped);
   c->swapped = amount_narrow(w->swapped);
   c->huge = amount_narrow(w->huge);
-  c->has_relatives = w->has_relatives;
+  c->relatives = w->relatives;
 }
 
 static void set_next_try(struct read_cost *c, const struct policy *p,
@@ -92,9 +99,11 @@ void read_cost_refine(struct read_cost *c, struct walk guess,
                       const struct policy *p, uint64_t now_ns) {
   /* (Before Linux 6.7 the sample knows none.) */
   guess.huge = max(guess.huge, min(c->huge, guess.resident));
+  /* No page of a sample is in an empty page table. */
   guess.ns = max(amount_narrow(guess.ns), WALK_LEAST_NS) +
-             price(guess.swapped, SWAPPED_PAGE_NS);
-  if (guess.has_relatives)
+             price(guess.swapped, SWAPPED_PAGE_NS) +
+             price(guess.tables, TABLE_NS);
+  if (guess.relatives > 1)
     guess.ns += price(guess.huge, SHARED_HUGE_PAGE_NS);
   guess.ns += guess.ns / 2 * c->too_long;
   if (c->pages > 0)
@@ -145,23 +154,20 @@ struct walk price_walk(const struct cycle *cycle, const struct process *p) {
                                       ? t->now.vm_swap_kb * UINT64_C(1024) /
                                             cycle->page_size
                                       : p->member->cost.swapped,
-                       .has_relatives = fork_family_size(t) > 1};
+                       .relatives = fork_family_size(t)};
 }
 
-/* Guesses the price from files whose reading walks no page tables. */
-static struct walk guess_of(const struct cycle *cycle,
-                            const struct process *p) {
+struct walk price_guess(const struct cycle *cycle, const struct process *p) {
   struct walk w = price_walk(cycle, p);
-  uint64_t tables = 0;
   struct status_sample s;
 
   w.swapped = 0;
   if (p->statm.size_pages >= TABLES_WORTH_ASKING_PAGES &&
       member_read_status(cycle->procfs, p, &s)) {
     w.swapped = s.vm_swap_bytes / cycle->page_size;
-    tables = s.vm_pte_bytes / cycle->page_size;
+    w.tables = s.vm_pte_bytes / cycle->page_size;
   }
-  w.ns = read_cost_guess_ns(&w, cycle->page_ns, tables);
+  w.ns = read_cost_guess_ns(&w, cycle->page_ns);
   return w;
 }
 
@@ -176,30 +182,45 @@ uint64_t price_known_ns(const struct cycle *cycle, const struct process *p) {
 }
 
 bool price_is_too_large(const struct cycle *cycle, const struct process *p) {
-  uint64_t ns = p->member->cost.ns ? price_ns(cycle, p) : guess_of(cycle, p).ns;
+  uint64_t ns =
+      p->member->cost.ns ? price_ns(cycle, p) : price_guess(cycle, p).ns;
   struct policy policy = member_policy(p);
 
   return !price_fits(ns, &policy);
+}
+
+bool price_is_unsure(const struct process *p) {
+  const struct read_cost *cost = &p->member->cost;
+
+  return !cost->is_learnt ||
+         fork_family_size(&p->member->track) > cost->relatives;
 }
 
 bool price_is_affordable(const struct cycle *cycle, struct process *p) {
   struct policy policy = member_policy(p);
   const struct track *t = &p->member->track;
   struct read_cost *cost = &p->member->cost;
+  bool has_relatives_price =
+      t->family && t->family->cost.pages >= LESSON_LEAST_PAGES;
   struct walk guess;
 
-  if (t->family && t->family->cost.pages >= LESSON_LEAST_PAGES &&
-      !cost->is_learnt)
+  /* Until it has one of its own, among as many, it has that of its relatives.
+   */
+  if (has_relatives_price && !t->is_sampled && cost->too_long == 0 &&
+      (!cost->is_learnt || t->family->cost.relatives > cost->relatives)) {
     *cost = t->family->cost;
+    cost->is_learnt = false;
+  }
   if (cost->ns && price_fits(price_ns(cycle, p), &policy))
     return true;
   /* The samples show when it has become so. */
-  if (cost->pages > 0 && (cost->is_learnt || t->is_sampled) &&
+  if (cost->pages > 0 &&
+      (cost->is_learnt || has_relatives_price || t->is_sampled) &&
       !sampling_is_refused(p->member->sampling))
     return false;
   if (cycle->now_ns < cost->next_try_s * NS_PER_S)
     return false;
-  guess = guess_of(cycle, p);
+  guess = price_guess(cycle, p);
   return read_cost_apply_guess(cost, &guess, &policy, cycle->now_ns);
 }
 

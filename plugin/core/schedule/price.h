@@ -26,7 +26,8 @@
 struct walk {
   uint64_t ns, resident, swapped;
   uint64_t huge;      /* resident, in huge pages of anonymous memory; or 0 */
-  bool has_relatives; /* in its fork family */
+  uint64_t tables;    /* page tables, empty ones included; or 0 */
+  uint16_t relatives; /* processes of its fork family */
 };
 
 /* The predicted time of a reading: of a process of which nothing is known the
@@ -45,6 +46,13 @@ bool price_is_too_large(const struct cycle *cycle, const struct process *p);
  * swap the known number: before a baseline, from the guess. */
 struct walk price_walk(const struct cycle *cycle, const struct process *p);
 
+/* The same with a guess of its time, from files whose reading walks no page
+ * tables. */
+struct walk price_guess(const struct cycle *cycle, const struct process *p);
+
+/* True if no walk has shown its price, or none since it has more relatives. */
+bool price_is_unsure(const struct process *p);
+
 /* True if the reading is cheap enough, or if it is time to try it again. */
 bool price_is_affordable(const struct cycle *cycle, struct process *p);
 
@@ -56,10 +64,8 @@ void price_learn(struct cycle *cycle, struct process *p, const struct walk *w);
 #define COST_TEST_FIRST_NS (60 * NS_PER_S)
 #define COST_TEST_MAX_NS (3600 * NS_PER_S)
 
-/* A guess. page_ns: of a page on this host; tables: VmPTE of status, in pages.
- */
-uint64_t read_cost_guess_ns(const struct walk *w, uint32_t page_ns,
-                            uint64_t tables);
+/* A guess. page_ns: of a page on this host. */
+uint64_t read_cost_guess_ns(const struct walk *w, uint32_t page_ns);
 
 /* The price in nanoseconds, 5 us to 4 s, of the pages that are resident and
  * swapped now: the entry of either is walked. It falls less than memory does,

@@ -190,6 +190,21 @@ WORLD_TEST(relatives_that_are_new_wait_for_the_first_of_them) {
   run_sampled(w, 300, 5);
 }
 
+/* Of a service with a helper, which have been read, and workers that are forked
+ * all at once: after the first walk that is too long there is none. */
+WORLD_TEST(relatives_heed_the_first_walk_that_is_too_long) {
+  struct fake parent = begin_large(w);
+
+  put_large_child(w, &parent, 11);
+  world_walks_take(NS_PER_MS / 2);
+  world_run_reading(w, 10, 2);
+  for (uint32_t pid = 12; pid < 20; pid++)
+    put_large_child(w, &parent, pid);
+  world_walks_take(3 * NS_PER_MS);
+  world_run_reading(w, 10, 1);
+  run_sampled(w, 300, 10);
+}
+
 /* A smaller one can be dearer than the largest. */
 WORLD_TEST(newcomer_is_taken_for_the_dearest_of_its_relatives) {
   struct fake parent = begin_large(w), child;

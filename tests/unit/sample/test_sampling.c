@@ -2,6 +2,8 @@
  * next. */
 #include "test.h"
 
+#include "proctree.h"
+
 #include "estimate/member.h"
 #include "match/group.h"
 #include "sample/sampling.h"
@@ -243,30 +245,57 @@ FIXTURE_TEST(a_sample_is_paid_and_its_mappings_are_known) {
   assert_int_equal(f->sampling.layout_at_ns, 200 * NS_PER_S);
 }
 
-/* A walk that was made knows better. */
+/* Its status has so many page tables. */
+static void put_tables(struct fixture *f, struct proctree *tree, unsigned n) {
+  struct fake fake = fake_process(10, "giant");
+
+  fake.tables_kb = n * 4;
+  proctree_make(tree);
+  proctree_put(tree, &fake);
+  assert_int_equal(procfs_new(tree->root, &f->cycle.procfs), 0);
+  f->cycle.page_size = PAGE;
+  f->process.pid = 10;
+}
+
+static void remove_tables(struct fixture *f, struct proctree *tree) {
+  procfs_free(f->cycle.procfs);
+  proctree_remove(tree);
+}
+
+/* A walk that was made knows better. Page tables cost 470 ns each: no page that
+ * was looked up is in an empty one. */
 FIXTURE_TEST(a_probe_shows_what_a_walk_would_cost) {
   const struct {
     double page_ns;
+    unsigned tables;
     bool is_learnt;
     uint32_t ns;
-  } cases[] = {{100, false, 100 * PAGES}, {100, true, 77}, {0, false, 77}};
+  } cases[] = {{100, 0, false, 100 * PAGES},
+               {100, 0, true, 77},
+               {0, 0, false, 77},
+               {100, 3000, false, 100 * PAGES + 3000 * 470}};
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
     struct read_job job = sample_job();
+    struct proctree tree;
 
+    put_tables(f, &tree, cases[i].tables);
     job.sample.walk_page_ns = cases[i].page_ns;
     f->member.cost = (struct read_cost){
         .ns = 77, .pages = PAGES, .is_learnt = cases[i].is_learnt};
     take(f, &job);
     assert_int_equal(f->member.cost.ns, cases[i].ns);
+    remove_tables(f, &tree);
   }
 }
 
-/* For each page of a huge one, if a fork shares it, 5 ns more. */
+/* For each page of a huge one, if a fork shares it, 10 ns more. */
 FIXTURE_TEST(a_probe_prices_huge_pages_of_relatives_as_shared) {
   static struct fork_family family;
   struct read_job job = sample_job();
+  struct proctree tree;
 
+  put_tables(f, &tree, 0);
   job.sample.walk_page_ns = 1;
   job.sample.huge = 0.5;
   f->member.track.family = &family;
@@ -274,9 +303,10 @@ FIXTURE_TEST(a_probe_prices_huge_pages_of_relatives_as_shared) {
     f->member.cost = (struct read_cost){.ns = 77, .pages = PAGES};
     take(f, &job);
     assert_int_equal(f->member.cost.ns,
-                     family.members == 1 ? PAGES : PAGES + PAGES / 2 * 5);
+                     family.members == 1 ? PAGES : PAGES + PAGES / 2 * 10);
     assert_int_equal(f->member.cost.huge, PAGES / 2);
   }
+  remove_tables(f, &tree);
 }
 
 /* There is no such process. */
