@@ -25,40 +25,51 @@ struct mapping_sample {
   struct kind_pages all[PAGE_KINDS], left[PAGE_KINDS];
 };
 
-/* The mapping gets its part of the pages, by the sample; at most its size. The
- * pages beyond that are divided between the mappings that are left. */
-static void take_pages(struct mapping_sample *s, size_t i,
-                       enum page_kind kind) {
-  uint32_t found = s->in.tallies[i].kinds[kind].pages;
-  struct kind_pages *left = &s->left[kind];
-  uint64_t pages;
+static uint64_t room_in(const struct mapping_sample *s, size_t i,
+                        enum page_kind kind) {
+  const struct mapping_tally *t = &s->in.tallies[i];
 
-  if (found == 0)
-    return;
-  pages = amount_from((double)left->pages * found / (double)left->found + 0.5);
-  pages = min(pages, s->in.table->mappings[i].size / s->page_size);
-  left->pages -= pages;
-  left->found -= found;
-  s->in.tallies[i].resident[kind] = pages;
+  return t->kinds[kind].pages > 0
+             ? minus(s->in.table->mappings[i].size / s->page_size,
+                     t->resident[kind])
+             : 0;
 }
 
-/* The one in which most pages were found comes last: it has room for the rest.
- */
-static void divide_pages(struct mapping_sample *s, enum page_kind kind) {
-  const struct mapping_tally *t = s->in.tallies;
-  size_t n = s->in.table->n, largest = 0;
+/* The mapping gets its part of the pages that are left, by the sample; at most
+ * its size. */
+static void take_pages(struct mapping_sample *s, size_t i,
+                       enum page_kind kind) {
+  struct kind_pages *left = &s->left[kind];
+  uint32_t found = s->in.tallies[i].kinds[kind].pages;
+  uint64_t room = room_in(s, i, kind), pages;
 
-  for (size_t i = 0; i < n; i++) {
-    s->all[kind].found += t[i].kinds[kind].pages;
-    if (t[i].kinds[kind].pages > t[largest].kinds[kind].pages)
-      largest = i;
-  }
-  s->left[kind] = s->all[kind];
+  if (room == 0)
+    return;
+  pages = amount_from((double)left->pages * found / (double)left->found + 0.5);
+  pages = min(min(pages, room), left->pages);
+  left->pages -= pages;
+  left->found -= found;
+  s->in.tallies[i].resident[kind] += pages;
+}
+
+/* What is beyond the size of a mapping is divided between those with room. */
+static void divide_pages(struct mapping_sample *s, enum page_kind kind) {
+  struct kind_pages *left = &s->left[kind];
+  size_t n = s->in.table->n;
+
   for (size_t i = 0; i < n; i++)
-    if (i != largest)
+    s->all[kind].found += s->in.tallies[i].kinds[kind].pages;
+  *left = s->all[kind];
+  while (left->pages > 0) {
+    left->found = 0;
+    for (size_t i = 0; i < n; i++)
+      if (room_in(s, i, kind) > 0)
+        left->found += s->in.tallies[i].kinds[kind].pages;
+    if (left->found == 0)
+      return;
+    for (size_t i = 0; i < n; i++)
       take_pages(s, i, kind);
-  if (n > 0)
-    take_pages(s, largest, kind);
+  }
 }
 
 /* The error of the number of pages, in bytes of Pss. */
