@@ -332,16 +332,17 @@ static double returned_to_relatives(const struct change *c) {
 }
 
 /* What it freed is taken for private: if it was not, the process had paid a
- * part only, and now relatives pay that. */
+ * part only, and now relatives pay that. At most all of them have freed the
+ * same pages, and this process is left with these alone. */
 static double freed(const struct change *c) {
   const struct track *t = c->track;
   const struct baseline *b = baseline_of(c);
   double n = fork_family_size(t);
   uint64_t others = t->family ? t->family->told.freed - t->told.freed : 0;
-  double theirs = (double)min(others, baseline_cow_shared(b));
+  double same = n > 1 ? (double)others / (n - 1) : 0;
 
   return (double)c->freed * (1 - baseline_cow_cost(b)) +
-         (n > 1 ? theirs / (n * (n - 1)) : 0);
+         fmin(same, (double)baseline_cow_shared(b)) * (1 - 1 / n);
 }
 
 /* Memory that went to swap was shared as likely as any other. */

@@ -167,11 +167,13 @@ static struct exposure exposure_now(const struct cycle *cycle,
 
 static void add_sample(struct audit_errors *to, const struct sampled_error *s) {
   double error = sampled_pss_error(s), common = sampled_pss_common(s);
+  double uss_common = sampled_uss_common(s);
 
   to->pss.common += common;
   to->pss.independent += error - common;
   to->pss_parts[CAUSE_SAMPLE] = error;
-  to->uss.independent += sampled_uss_error(s);
+  to->uss.common += uss_common;
+  to->uss.independent += sampled_uss_error(s) - uss_common;
 }
 
 struct doubt estimator_expect(const struct cycle *cycle, struct track *t) {

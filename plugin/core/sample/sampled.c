@@ -220,6 +220,10 @@ double sampled_pss_error(const struct sampled_error *e) {
          sampled_pss_common(e);
 }
 
+double sampled_uss_common(const struct sampled_error *e) {
+  return e->uss_bound;
+}
+
 double sampled_uss_error(const struct sampled_error *e) {
   return PUBLISHED * sampled_spread(&e->uss) + fabs(e->uss.lag) + e->uss_bound;
 }

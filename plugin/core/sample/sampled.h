@@ -104,6 +104,8 @@ double sampled_pss_error(const struct sampled_error *e);
  * cause for all. */
 double sampled_pss_common(const struct sampled_error *e);
 double sampled_uss_error(const struct sampled_error *e);
+/* That of USS: its bound, which has one direction. */
+double sampled_uss_common(const struct sampled_error *e);
 
 struct page_layout;
 

@@ -100,6 +100,27 @@ FAMILY_TEST(shared_memory_that_one_of_four_gives_back_is_within_the_error) {
   give_shared_back(f, 4);
 }
 
+/* All children free what they had inherited, one after the other, and have as
+ * much memory of their own: the parent is left with it alone, unread. */
+FAMILY_TEST(shared_memory_that_all_others_give_back_is_within_the_error) {
+  const unsigned members = 10;
+
+  start_parent(f);
+  for (unsigned slot = 1; slot < members; slot++) {
+    memory_fork(&f->world, 0, slot, 0);
+    memory_grow(&f->world, slot, 6 * MIB_PAGES);
+  }
+  read_all(f, members);
+  for (unsigned slot = 1; slot < members; slot++) {
+    memory_shrink(&f->world, slot, 6 * MIB_PAGES, 0);
+    pass(f, 1);
+    expect_held(f, members);
+    read_one(f, slot);
+  }
+  pass(f, 1);
+  expect_held(f, members);
+}
+
 FAMILY_TEST(shared_memory_is_given_back_where_it_was_always_private) {
   start_family(f, 2);
   read_all(f, 2);
