@@ -167,7 +167,9 @@ struct walk price_guess(const struct cycle *cycle, const struct process *p) {
     w.swapped = s.vm_swap_bytes / cycle->page_size;
     w.tables = s.vm_pte_bytes / cycle->page_size;
   }
-  w.ns = read_cost_guess_ns(&w, cycle->page_ns);
+  /* A high guess would keep what cannot be sampled from ever being read. */
+  w.ns = read_cost_guess_ns(
+      &w, sampling_is_refused(p->member->sampling) ? 0 : cycle->page_ns);
   return w;
 }
 

@@ -310,6 +310,22 @@ WORLD_TEST(stranger_is_guessed_by_what_pages_cost_on_this_host) {
   world_run_reading(w, 10, 3);
 }
 
+/* At 12 ns a page, not 23: nothing else would ever measure it. */
+WORLD_TEST(stranger_that_cannot_be_sampled_is_guessed_low) {
+  struct fake f = begin_large(w);
+
+  w->settings.policy.unsampled_lock_hold_ns = LIMIT_NS;
+  world_walks_take(15 * NS_PER_MS / 10);
+  world_run_reading(w, 10, 1);
+  f = fake_process(20, "h");
+  put_large(w, f);
+  put_resident(w, 20, 131072);
+  proctree_unlink(&w->tree, "20/pagemap");
+  world_run_reading(w, 10, 1);
+  world_run_times(w, 10, 10);
+  world_run_reading(w, 10, 2);
+}
+
 /* --- too slow for now --- */
 
 /* No cheap file tells how many there are. */
