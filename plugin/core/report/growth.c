@@ -193,6 +193,25 @@ static double median_slope(const struct growth_point *points, size_t n,
   return slopes[pairs / 2];
 }
 
+static int compare_amounts(const void *left, const void *right) {
+  uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+  return (a > b) - (a < b);
+}
+
+/* A sample that comes later after each collection than the one before finds
+ * more garbage each time, up to what an interval adds. That is told from what
+ * comes after the points, by its median: a step there is no garbage. */
+static bool is_beyond_garbage(const struct span *s) {
+  struct growth_range r = rise_of(s);
+  uint64_t added[GROWTH_POINTS];
+
+  for (size_t i = 0; i < s->n; i++)
+    added[i] = s->points[i].added;
+  qsort(added, s->n, sizeof(*added), compare_amounts);
+  return (double)(r.top - r.low) >= 1.25 * (double)added[s->n / 2];
+}
+
 /* 0 if it is not significant. Garbage hides a leak from the pairs of all
  * points, but not from those of the lows, which each collection leaves. */
 static double significant_slope(const struct span *s) {
@@ -214,7 +233,7 @@ static double significant_slope(const struct span *s) {
 static double growth_of(const struct growth *g, const struct span *s,
                         uint64_t error_bytes) {
   if (!is_steady(s) || !goes_on(s) || !matters(g, s, error_bytes) ||
-      !is_new(g, s))
+      !is_new(g, s) || !is_beyond_garbage(s))
     return 0;
   return significant_slope(s);
 }
@@ -257,19 +276,23 @@ static void follow_pace(struct growth *g, const struct growth_point *level) {
   uint64_t age_ns;
 
   if (!p->begin_ns)
-    *p = (struct growth_pace){level->time_ns, *level, 0, 0};
+    *p = (struct growth_pace){.begin_ns = level->time_ns, .mark = *level};
   age_ns = p->mark.time_ns - p->begin_ns;
   if (level->time_ns <
       p->mark.time_ns + min(max(age_ns, g->window_ns / 4), most_ns))
     return;
   p->before = p->slope;
   p->slope = age_ns > 0 ? slope_of(&p->mark, level) : 0;
+  if (p->n > 0) /* a step is in the slope, but not in the growth */
+    p->slope = fmin(p->slope, p->sum / p->n);
   p->mark = *level;
+  p->sum = p->n = 0;
 }
 
-/* A leak keeps its pace. A logarithm has half of it, and a root 0.7. */
-static bool has_slowed(const struct growth_pace *p) {
-  return p->slope < 0.8 * p->before;
+/* A leak keeps its pace, or comes back to it. A logarithm has half of it, and a
+ * root 0.7. */
+static bool has_slowed(const struct growth_pace *p, double growth) {
+  return fmax(p->slope, growth) < 0.75 * p->before;
 }
 
 /* --- all together --- */
@@ -293,10 +316,13 @@ static void note_shown(struct growth *g, const struct span *s, double growth,
   bool is_learnt =
       has_lesson(g, now_ns) && !has_left(g->lesson, rise_of(s).top);
 
-  assert(s->points);              /* find_span() was true */
-  if (growth > 2 * g->pace.slope) /* another rise */
-    g->pace = (struct growth_pace){s->points[0].time_ns, *level, growth, 0};
-  g->slope = is_learnt || has_slowed(&g->pace) ? 0 : growth;
+  assert(s->points); /* find_span() was true */
+  if (growth > 2 * fmax(g->pace.slope, g->pace.before)) /* another rise */
+    g->pace = (struct growth_pace){
+        .begin_ns = s->points[0].time_ns, .mark = *level, .slope = growth};
+  g->pace.sum += growth;
+  g->pace.n++;
+  g->slope = is_learnt || has_slowed(&g->pace, growth) ? 0 : growth;
   /* The level is above the low, because the span is steady. */
   if (g->is_growing && g->rise.top == 0)
     g->rise = (struct growth_range){rise_of(s).low, level->bytes};
@@ -330,10 +356,13 @@ void growth_note(struct growth *g, const struct growth_sample *s) {
     return;
   if (!g->newest_start)
     g->newest_start = s->newest_start;
+  if (g->is_at_lowest && s->is_known && s->bytes > g->lowest.bytes)
+    g->lowest.added = s->bytes - g->lowest.bytes;
   if (end_point(g, s->time_ns))
     judge_point(g, s);
-  if (is_lowest(g, s))
-    g->lowest = (struct growth_point){s->time_ns, s->bytes};
+  g->is_at_lowest = is_lowest(g, s);
+  if (g->is_at_lowest)
+    g->lowest = (struct growth_point){s->time_ns, s->bytes, 0};
   g->room_bytes = s->room_bytes;
   g->bytes_per_second = (double)NAN;
   if (g->is_judged &&

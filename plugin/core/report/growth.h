@@ -25,6 +25,10 @@
  *   - It matters. The rise is at least a MiB and twice the present error of
  *     PSS, and at least a hundredth of the memory, counted from the time at
  *     which growth was first published.
+ *   - It is more than garbage. The lowest amounts rise by a quarter more than
+ *     what an interval adds, which is the median of what the intervals after
+ *     the points have added: collections whose period is not a multiple of the
+ *     interval leave, as it seems, a little more each time, up to that.
  *   - It is new. The memory has left the range that it moved in before the span
  *     by a quarter of that range: garbage that gathers again goes where it was.
  * Three points in a row have to agree that there is growth, or that there is
@@ -34,12 +38,16 @@
  * Growth that slows down over longer times is a cache, and published as 0. The
  * mean slope of each of these times is compared with the one before: they begin
  * where a quarter of the window has passed, and end whenever the age of the
- * rise has doubled, but take 48 windows and a week at most. Below 0.8 of the
- * slope before, growth is 0 until the next such time has ended. So a leak
- * beside a cache shows after four to eight times the time in which the cache
- * filled, and a logarithm (which comes to 0.5) and a root (0.7) not for weeks.
+ * rise has doubled, but take 48 windows and a week at most. The slope is that
+ * between their lowest amounts, but the mean of the growth that was shown, if
+ * that is less: it has no step in it. Below 0.75 of the slope before, growth is
+ * 0 until the next such time has ended, or it is 0.75 of that slope itself, as
+ * a leak that follows the load of the day comes to be. So a leak beside a cache
+ * shows after four to eight times the time in which the cache filled, and a
+ * logarithm (which comes to 0.5) and a root (0.7) not for weeks, but a power of
+ * 0.6 (0.76) does.
  * The age counts from the first point, or from the beginning of a span whose
- * growth is more than twice the last mean slope: that is another rise.
+ * growth is more than twice both mean slopes: that is another rise.
  *
  * A rise that comes down again by half, with the lowest amount of a sixth of
  * the window, was not a leak. That is learnt: for 30 windows, and 30 hours at
@@ -69,6 +77,7 @@
 struct growth_point {
   uint64_t time_ns; /* 0: there is none */
   uint64_t bytes;
+  uint64_t added; /* in the interval after it */
 };
 
 /* The range in which memory moved; top 0: none. */
@@ -80,16 +89,18 @@ struct growth_range {
 struct growth_pace {
   uint64_t begin_ns;        /* 0: not yet */
   struct growth_point mark; /* of when its age had doubled last */
+  double sum, n;            /* of the growth that was shown since then */
   double slope, before;     /* bytes a second up to that, and before; or 0 */
 };
 
-/* Without pointers, so it can be copied and freed; about a KiB. */
+/* Without pointers, so it can be copied and freed; about 1.7 KiB. */
 struct growth {
   uint64_t window_ns;
   struct growth_point points[GROWTH_POINTS]; /* the oldest first */
   size_t n;
   /* The lowest amount since the last point, and when it will be one. */
   struct growth_point lowest;
+  bool is_at_lowest;     /* the last sample is the lowest */
   uint64_t due_ns;       /* 0: not set yet */
   uint64_t newest_start; /* of the members when the history began; 0: unknown */
   bool is_judged;        /* there were enough points */

@@ -22,11 +22,13 @@ static double ramp(double x) { return fmin(x, 1); }
 /* Amounts in MB, times in seconds; what is 0 is not there. */
 struct shape {
   const char *name;
-  double window, interval; /* 0: an hour, 10 s */
-  double hours;            /* that are played; 0: six */
-  double leak, leak_from;  /* in kB a second */
-  double garbage, each;    /* collected so often */
-  double step, step_each;
+  double window, interval;           /* 0: an hour, 10 s */
+  double hours;                      /* that are played; 0: six */
+  double leak, leak_from;            /* in kB a second */
+  double follows;                    /* the day, by such a part of it */
+  bool quiet;                        /* nothing moves by chance */
+  double garbage, each;              /* collected so often */
+  double step, step_each, step_from; /* once, if not each */
   double (*fills)(double x);
   double cache, scale, fills_from;
   double day;   /* more at noon than at midnight */
@@ -46,14 +48,114 @@ static const struct shape shapes[] = {
      .first = 3.4,
      .percent = 99},
 
+    {.name = "leak and a step after 2 hours",
+     .hours = 24,
+     .leak = 5,
+     .step = 200,
+     .step_from = 2 * HOUR,
+     .first = 0.4,
+     .percent = 95},
+    {.name = "leak and a step after 6 hours",
+     .hours = 48,
+     .leak = 5,
+     .step = 200,
+     .step_from = 6 * HOUR,
+     .first = 0.4,
+     .percent = 97},
+    {.name = "leak and a step after 24 hours",
+     .hours = 192,
+     .leak = 5,
+     .step = 200,
+     .step_from = 24 * HOUR,
+     .first = 0.4,
+     .percent = 99},
+    {.name = "leak that follows the day by a fifth",
+     .hours = 240,
+     .leak = 20,
+     .follows = 0.2,
+     .first = 0.4,
+     .percent = 99},
+    {.name = "leak that follows the day by 0.7",
+     .hours = 240,
+     .leak = 20,
+     .follows = 0.7,
+     .first = 0.4,
+     .percent = 93},
+
     {.name = "garbage, 24 times", .garbage = 50, .each = 150, .first = NEVER},
     {.name = "garbage, 7.5 times", .garbage = 50, .each = 480, .first = NEVER},
     {.name = "garbage, 4 times", .garbage = 50, .each = 900, .first = NEVER},
+    {.name = "garbage of 50 MB, each 119.73 s",
+     .hours = 48,
+     .garbage = 50,
+     .each = 119.73,
+     .quiet = true,
+     .first = NEVER},
+    {.name = "garbage of 50 MB, each 139 s",
+     .hours = 48,
+     .garbage = 50,
+     .each = 139,
+     .quiet = true,
+     .first = NEVER},
+    {.name = "garbage of 50 MB, each 149.65 s",
+     .hours = 48,
+     .garbage = 50,
+     .each = 149.65,
+     .quiet = true,
+     .first = NEVER},
+    {.name = "garbage of 50 MB, each 59.88 s",
+     .hours = 48,
+     .garbage = 50,
+     .each = 59.88,
+     .quiet = true,
+     .first = NEVER},
+    {.name = "garbage of 500 MB, each 99.97 s",
+     .hours = 48,
+     .garbage = 500,
+     .each = 99.97,
+     .quiet = true,
+     .first = NEVER},
+    {.name = "garbage of 500 MB, each 209 s",
+     .hours = 48,
+     .garbage = 500,
+     .each = 209,
+     .quiet = true,
+     .first = NEVER},
+    {.name = "garbage of 500 MB, each 279 s",
+     .hours = 48,
+     .garbage = 500,
+     .each = 279,
+     .quiet = true,
+     .first = NEVER},
+    {.name = "garbage of 500 MB, each 349 s",
+     .hours = 48,
+     .garbage = 500,
+     .each = 349,
+     .quiet = true,
+     .first = NEVER},
+    {.name = "garbage of 500 MB, each 419 s",
+     .hours = 48,
+     .garbage = 500,
+     .each = 419,
+     .quiet = true,
+     .first = NEVER},
+    {.name = "garbage of 500 MB, each 309.73 s",
+     .hours = 48,
+     .garbage = 500,
+     .each = 309.73,
+     .quiet = true,
+     .first = NEVER},
+    {.name = "garbage of 500 MB, each 49.99 s",
+     .hours = 48,
+     .garbage = 500,
+     .each = 49.99,
+     .quiet = true,
+     .first = NEVER},
     {.name = "leak and garbage, 60 times",
      .leak = 10,
      .garbage = 50,
      .each = 60,
-     .first = 0.4,
+     .first = 0.45,
      .percent = 99},
     {.name = "leak and garbage, 24 times",
      .leak = 10,
@@ -125,7 +227,7 @@ static const struct shape shapes[] = {
      .cache = 500,
      .scale = HOUR,
      .first = 0.4,
-     .last = 1.6},
+     .last = 3},
     {.name = "logarithm, 4 hours",
      .hours = 12,
      .fills = logarithm,
@@ -140,7 +242,7 @@ static const struct shape shapes[] = {
      .scale = HOUR,
      .fills_from = 6 * HOUR,
      .first = 6.4,
-     .last = 7.5},
+     .last = 7.8},
     {.name = "logarithm and garbage",
      .fills = logarithm,
      .cache = 200,
@@ -153,13 +255,13 @@ static const struct shape shapes[] = {
      .cache = 360,
      .scale = HOUR,
      .first = 0.6,
-     .last = 1.2},
+     .last = 3.5},
     {.name = "power 0.6",
      .fills = power,
      .cache = 270,
      .scale = HOUR,
      .first = 0.6,
-     .last = 1.2},
+     .percent = 90},
     {.name = "root, after three weeks",
      .interval = 300,
      .hours = 800,
@@ -180,7 +282,7 @@ static const struct shape shapes[] = {
      .cache = 2000,
      .scale = 4 * HOUR,
      .first = 0.4,
-     .last = 4.3},
+     .last = 6},
     {.name = "hyperbola",
      .hours = 12,
      .fills = hyperbola,
@@ -200,7 +302,7 @@ static const struct shape shapes[] = {
      .cache = 100,
      .scale = 60,
      .leak = 10,
-     .first = 16.5,
+     .first = 8.4,
      .percent = 99},
     {.name = "leak and exponential",
      .hours = 16,
@@ -263,14 +365,17 @@ static const struct shape shapes[] = {
 /* In bytes; a MB of it moves by chance. */
 static uint64_t memory_at(const struct shape *s, double t) {
   double hour = fmod(t, DAY) / HOUR;
-  double mb = 200 + draw_unsigned(1000) / 1e3 +
-              s->leak / 1e3 * fmax(t - s->leak_from, 0) +
-              s->day * (1 - cos(2 * acos(-1) * t / DAY)) / 2;
+  double wave = 1 - cos(2 * acos(-1) * t / DAY);
+  double mb = 200 + (s->quiet ? 0 : draw_unsigned(1000) / 1e3) +
+              s->leak / 1e3 * fmax(t - s->leak_from, 0) + s->day * wave / 2 +
+              s->leak / 1e3 * s->follows * wave * DAY / 2 / acos(-1);
 
   if (s->each > 0)
     mb += s->garbage * fmod(t, s->each) / s->each;
   if (s->step_each > 0)
     mb += s->step * floor(t / s->step_each);
+  if (s->step_from > 0 && t > s->step_from)
+    mb += s->step;
   if (s->fills)
     mb += s->cache * s->fills(fmax(t - s->fills_from, 0) / s->scale);
   if (hour > 2 && hour < 4)
