@@ -18,9 +18,11 @@ from harness import (
 # Estimates may be off by this part, in the first interval after a change.
 TOLERANCE = 0.01
 
-# All that has changed is to be read in the next interval, which is short.
+# All that has changed is to be read in the next interval, which is short; and
+# walked, however slow the machine is.
 CONFIG = plugin(
     "ReadBudget 20",
+    "MaxLockHold 500",
     'Report "detail"',
     group("family", 'Comm "family@"', "Children true"),
 )
