@@ -22,7 +22,7 @@ struct baseline {
   uint64_t at_ns; /* 0: no rollup was read */
   struct rollup rollup;
   struct observation at; /* then */
-  uint32_t off_pages;    /* between statm and the rollup; see cycle.h */
+  uint32_t off_pages;    /* between statm and the rollup; see precision.h */
   uint16_t relatives;    /* processes of its fork family, itself included; 0:
                             it shares memory, nobody knows with how many */
 };

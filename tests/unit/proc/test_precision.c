@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "estimate/cycle.h"
+#include "proc/precision.h"
 
 /* fs/proc/task_mmu.c reads a percpu_counter without its parts, whose batch is
  * max(32, 2 * CPUs) (lib/percpu_counter.c); before 6.2 each thread keeps the

@@ -1,4 +1,4 @@
-#include "estimate/cycle.h"
+#include "proc/precision.h"
 
 #include "proc/arith.h"
 
