@@ -341,7 +341,7 @@ static void count_unknown_pages(struct drawing *s) {
   double unseen = fmax(resident - present - chance, count_unseen_anon(sample));
   double strange = present - chance - resident;
 
-  sample->unknown = (fmax(unseen, 0) + s->unsure) / resident;
+  sample->unknown = (fmax(unseen, 0) + s->unsure) / fmax(resident, 1);
   if (strange > 0)
     sample->unknown += strange / present;
 }

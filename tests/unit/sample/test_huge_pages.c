@@ -260,3 +260,9 @@ PAGED_TEST(pages_that_are_not_resident_widen_the_error) {
   proctree_print(&f->tree, 10, "statm", "9999 %u 0 0 0 0 0\n", PAGES * 2 / 3);
   assert_in_range(1000 * sample(f, PAGES).unknown, 332, 334);
 }
+
+/* All of it went to swap. */
+PAGED_TEST(of_no_resident_page_nothing_is_unknown) {
+  proctree_print(&f->tree, 10, "statm", "9999 0 0 0 0 0 0\n");
+  assert_near(sample(f, PAGES).unknown, 0);
+}
