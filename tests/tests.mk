@@ -111,7 +111,7 @@ $(call wrap,sample/test_page_layout,fstatfs)
 $(call wrap,proc/test_kernel,uname open pread)
 $(call wrap,core/test_page_size,uname)
 $(call wrap,match/test_match,regexec fnmatch)
-$(call wrap,proc/test_user,getpwuid_r)
+$(call wrap,base/test_user,getpwuid_r)
 $(call wrap,proc/test_mapping,malloc)
 $(call wrap,snapshot/test_store,write close fstat geteuid mkdir)
 

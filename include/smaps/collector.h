@@ -11,11 +11,10 @@
 #ifndef SMAPS_COLLECTOR_H
 #define SMAPS_COLLECTOR_H
 
-#include "diag.h"
 #include "match/group.h"
+#include "process/diag.h"
 #include "report/host.h"
-#include "snapshot/snapshot.h"
-#include "snapshot/writer.h"
+#include "snapshot/document.h"
 #include <smaps/counts.h>
 #include <smaps/settings.h>
 

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "cgroup/cgroup_watch.h"
-#include "estimate/address_space.h"
 #include "match/match.h"
 #include "match/unseen.h"
+#include "measure/cgroup_watch.h"
 #include "measure/measure.h"
+#include "member/address_space.h"
 #include "proc/kernel.h"
 #include "proc/meminfo.h"
 #include "read/identify.h"

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "estimate/newborn.h"
+#include "base/arith.h"
 #include "estimate/track.h"
+#include "member/newborn.h"
 #include "memory_table.h"
-#include "proc/arith.h"
 #include "test.h"
 
 static struct family the_family; /* too large for a stack */

@@ -3,11 +3,11 @@
 #ifndef SMAPS_TESTS_LINEAGE_H
 #define SMAPS_TESTS_LINEAGE_H
 
-#include "diag.h"
-#include "estimate/address_space.h"
 #include "estimate/estimator.h"
-#include "estimate/member.h"
+#include "member/address_space.h"
+#include "member/member.h"
 #include "memory_world.h"
+#include "process/diag.h"
 
 #define MIB_PAGES 256
 #define LIBRARY 0

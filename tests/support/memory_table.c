@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "estimate/member.h"
+#include "member/member.h"
 #include "test.h"
 
 #define STACK_OF(program) (0x7ff000000000 + 0x10000 * (uint64_t)(program))

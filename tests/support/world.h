@@ -2,6 +2,7 @@
 #ifndef SMAPS_TESTS_WORLD_H
 #define SMAPS_TESTS_WORLD_H
 
+#include <limits.h>
 #include <smaps/collector.h>
 
 #include "proctree.h"

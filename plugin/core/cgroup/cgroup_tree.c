@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proc/array.h"
+#include "base/array.h"
 
 static int compare(const void *key, const void *element) {
   const struct cgroup_node *node = *(struct cgroup_node *const *)element;

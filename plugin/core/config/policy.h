@@ -2,7 +2,7 @@
 #ifndef SMAPS_POLICY_H
 #define SMAPS_POLICY_H
 
-#include "proc/duration.h"
+#include "base/duration.h"
 #include <stdbool.h>
 
 enum refresh {

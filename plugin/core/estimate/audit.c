@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "proc/arith.h"
-#include "proc/rule.h"
+#include "base/ablate.h"
+#include "base/arith.h"
 
 /* Errors are published so many times as large as those of late, at their
  * highest; and readings are chosen by so many times what is between these and

@@ -1,6 +1,6 @@
 #include "estimate/baseline.h"
 
-#include "proc/arith.h"
+#include "base/arith.h"
 
 /* More than can be forked between the listing and a reading. */
 #define SHARERS_MOST 64

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "proc/arith.h"
-#include "proc/rule.h"
+#include "base/ablate.h"
+#include "base/arith.h"
 
 /* --- fields that change together --- */
 

@@ -3,9 +3,9 @@
 #include <assert.h>
 #include <math.h>
 
-#include "proc/arith.h"
-#include "proc/duration.h"
-#include "proc/rule.h"
+#include "base/ablate.h"
+#include "base/arith.h"
+#include "base/duration.h"
 
 /* A few pages teach little; a reading that shows LEARN_WELL_BYTES weighs as
  * much as all that was learnt before. */

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "proc/arith.h"
-#include "proc/rule.h"
+#include "base/ablate.h"
+#include "base/arith.h"
 
 /* Between two readings a page does not become dearer or cheaper by more: a
  * million members would have to come or go. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proc/array.h"
+#include "base/array.h"
 
 #define HOUR_NS (UINT64_C(3600) * NS_PER_S)
 

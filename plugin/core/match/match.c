@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diag.h"
+#include "process/diag.h"
 
 /* --- groups and claims of a single process -------------------------------- */
 

@@ -10,8 +10,8 @@
 #include <locale.h>
 
 #include "cgroup/cgroup_tree.h"
-#include "diag.h"
 #include "match/group.h"
+#include "process/diag.h"
 #include "process/process.h"
 #include <smaps/settings.h>
 

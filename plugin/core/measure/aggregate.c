@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "estimate/member.h"
-#include "proc/arith.h"
+#include "base/arith.h"
+#include "member/member.h"
 #include "proc/kernel.h"
 #include "read/quarantine.h"
 

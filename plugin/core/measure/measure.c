@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "diag.h"
-#include "estimate/address_space.h"
+#include "base/arith.h"
+#include "base/array.h"
 #include "estimate/estimator.h"
-#include "estimate/member.h"
-#include "estimate/newborn.h"
-#include "proc/arith.h"
-#include "proc/array.h"
+#include "member/address_space.h"
+#include "member/member.h"
+#include "member/newborn.h"
 #include "proc/cheap_files.h"
+#include "process/diag.h"
 #include "read/reader.h"
 
 /* Each attempt may cost a line in an audit log (AppArmor), so a refused rollup

@@ -9,8 +9,8 @@
 #include "proc/kernel.h"
 #include "proc/meminfo.h"
 #include "read/reader.h"
-#include "sample/sampling.h"
 #include "schedule/price.h"
+#include "schedule/sampling.h"
 #include "schedule/schedule.h"
 #include <smaps/counts.h>
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proc/arith.h"
-#include "proc/array.h"
+#include "base/arith.h"
+#include "base/array.h"
 
 #define REST 0
 

@@ -1,6 +1,6 @@
 #include "proc/precision.h"
 
-#include "proc/arith.h"
+#include "base/arith.h"
 
 /* Linux 6.2: f1a7941243c1 made the counters per-CPU ones; 6.17 is exact. */
 #define PER_CPU_SINCE 2

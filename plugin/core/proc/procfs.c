@@ -16,7 +16,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "proc/array.h"
+#include "base/array.h"
 
 /* Large enough for each file of a cycle and for a piece of smaps (4 KiB). */
 #define BUFFER_START ((size_t)16 << 10)

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "proc/arith.h"
+#include "base/arith.h"
 
 /* More than the fields up to arg_start, the 48th. */
 #define FIELDS 64

@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-#include "proc/arith.h"
-#include "proc/duration.h"
+#include "base/arith.h"
+#include "base/duration.h"
 
 #define BACK_OFF_MAX_NS (3600 * NS_PER_S)
 /* Further ones change nothing: ReadTimeout is 0.1 s at least. */

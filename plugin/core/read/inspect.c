@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "cgroup/cgroup.h"
 #include "proc/cheap_files.h"
-#include "proc/duration.h"
 
 /* The cgroup and the user of a process can change without any other sign. */
 #define NAMES_MAX_AGE_NS (60 * NS_PER_S)
@@ -35,14 +35,6 @@ int inspect_stat(struct procfs *procfs, uint32_t pid, struct stat_sample *ret) {
   int rc = procfs_read(procfs, pid, "stat", &text);
 
   return rc != 0 ? rc : stat_parse(text.text, text.len, ret);
-}
-
-int inspect_find_memory(struct procfs *procfs, const struct proc_ref *p,
-                        uint32_t *ret_pid) {
-  if (p->is_dead_leader)
-    return find_live_thread(procfs, p->pid, ret_pid);
-  *ret_pid = p->pid;
-  return 0;
 }
 
 /*

@@ -9,24 +9,10 @@
 
 #include <limits.h>
 
+#include "base/user.h"
 #include "proc/cmdline.h"
-#include "proc/user.h"
 #include "process/container_names.h"
-#include "process/process.h"
-
-/* The data that reading a process needs; a copy, since the process may be
- * removed from the table before a read returns. */
-struct proc_ref {
-  uint32_t pid;
-  uint32_t ino;
-  uint64_t starttime_ticks;
-  uint64_t image;
-  uint64_t identified_ns;
-  uint64_t resident_pages;
-  struct stored_attributes attributes; /* shared, for an inspection; or empty */
-  bool is_settled;
-  bool is_dead_leader;
-};
+#include "process/proc_ref.h"
 
 struct inspection {
   enum process_state state; /* PROCESS_KERNEL, _GONE or _ALIVE */
@@ -75,14 +61,5 @@ int inspect_stat(struct procfs *procfs, uint32_t pid, struct stat_sample *ret);
  * would be older than a minute. */
 bool inspect_is_due(uint32_t pid, uint64_t identified_ns, uint64_t now_ns,
                     uint64_t interval_ns);
-
-/*
- * Finds whose files show the memory of a process: its own, or those of a live
- * thread if the main thread has exited. The pid is not checked again: it comes
- * to another process only after thousands of other pids. rollup_reader.c does,
- * by size.
- */
-int inspect_find_memory(struct procfs *procfs, const struct proc_ref *p,
-                        uint32_t *ret_pid);
 
 #endif

@@ -8,7 +8,7 @@
 #ifndef SMAPS_QUARANTINE_H
 #define SMAPS_QUARANTINE_H
 
-#include "diag.h"
+#include "process/diag.h"
 #include "read/read_job.h"
 
 /* True if the process is quarantined. */

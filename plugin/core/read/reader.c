@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/duration.h"
 #include "proc/cheap_files.h"
-#include "proc/duration.h"
 #include "read/pid_file.h"
 #include "read/rollup_reader.h"
 
@@ -58,7 +58,7 @@ static int read_mappings(struct worker_context *w, const struct proc_ref *p,
                          bool has_amounts, struct rollup *ret) {
   const char *name = has_amounts ? "smaps" : "maps";
   uint32_t pid;
-  int rc = inspect_find_memory(w->procfs, p, &pid);
+  int rc = proc_ref_find_memory(p, w->procfs, &pid);
 
   if (rc == 0)
     rc = procfs_read_pieces(w->procfs, pid, name, feed_mappings, w);

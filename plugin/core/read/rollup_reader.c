@@ -36,7 +36,7 @@ static int read_rollup(struct rollup_reader *r, const struct proc_ref *p,
   struct procfs *procfs = r->pages.procfs;
   struct span text;
   uint32_t pid;
-  int rc = inspect_find_memory(procfs, p, &pid);
+  int rc = proc_ref_find_memory(p, procfs, &pid);
 
   if (rc != 0)
     return rc;
@@ -83,7 +83,7 @@ static bool has_too_many_mappings(struct rollup_reader *r,
   struct mapping_count count = {.heartbeat = r->pages.heartbeat, .most = most};
   uint32_t pid;
 
-  if (inspect_find_memory(r->pages.procfs, p, &pid) != 0)
+  if (proc_ref_find_memory(p, r->pages.procfs, &pid) != 0)
     return false;
   procfs_read_pieces(r->pages.procfs, pid, "maps", count_lines, &count);
   return count.n > most;

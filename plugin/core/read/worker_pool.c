@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "proc/thread.h"
+#include "base/thread.h"
 
 enum worker_state {
   WORKER_NONE, /* no thread yet */

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "proc/arith.h"
+#include "base/arith.h"
 
 const char *cause_name(enum cause cause) {
   static const char *const names[ALL_CAUSES] = {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proc/arith.h"
-#include "proc/duration.h"
+#include "base/arith.h"
+#include "base/duration.h"
 
 #define PAIRS_MOST (GROWTH_POINTS * (GROWTH_POINTS - 1) / 2)
 #define PARTS 6

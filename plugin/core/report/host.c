@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "proc/arith.h"
+#include "base/arith.h"
 
 static const char *const names[HOST_NUMBERS] = {
     [HOST_FREE] = "free",

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "proc/arith.h"
+#include "base/arith.h"
 
 void usage_add_statm(struct usage *u, const struct statm_sample *s,
                      uint64_t page_size) {

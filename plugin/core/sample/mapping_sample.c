@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "proc/arith.h"
+#include "base/arith.h"
 #include "sample/sampled.h"
 
 #define SIZES (1U << ROLLUP_RSS | 1U << ROLLUP_ANONYMOUS)

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "proc/arith.h"
-#include "proc/array.h"
+#include "base/arith.h"
+#include "base/array.h"
 #include "proc/mountinfo.h"
 
 /* A piece of maps takes as long as a few pages. */

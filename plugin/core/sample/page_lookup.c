@@ -81,7 +81,7 @@ static int open_pagecount(struct page_reader *r) {
 int page_lookup_open(struct page_reader *r, const struct proc_ref *p,
                      uint64_t seed, struct page_lookup *ret) {
   struct page_lookup l = {.reader = r};
-  int rc = inspect_find_memory(r->procfs, p, &l.pid);
+  int rc = proc_ref_find_memory(p, r->procfs, &l.pid);
 
   if (rc == 0)
     rc = open_pagemap(&l);

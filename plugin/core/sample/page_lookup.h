@@ -12,7 +12,7 @@
 
 #include "proc/pagemap.h"
 #include "proc/statm.h"
-#include "read/inspect.h"
+#include "process/proc_ref.h"
 #include "sample/sampled.h"
 
 /* The tools of a thread that reads pages. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proc/arith.h"
+#include "base/arith.h"
 
 /* Pages that are tested for huge pages; the windows of the first of them are
  * walked to measure the time. */

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "proc/arith.h"
+#include "base/arith.h"
 
 /* An estimate weighs at most as much as three samples. So in the long run it
  * rests on seven of them: (2 - gain) / gain. */

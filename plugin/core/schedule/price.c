@@ -1,6 +1,6 @@
 #include "schedule/price.h"
 
-#include "proc/arith.h"
+#include "base/arith.h"
 
 /* On processors of the 2020s, with caches warm or cold. */
 #define WALK_LEAST_NS 5000

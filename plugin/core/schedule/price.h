@@ -19,7 +19,7 @@
 #define SMAPS_PRICE_H
 
 #include "estimate/cycle.h"
-#include "estimate/member.h"
+#include "member/member.h"
 
 /* A walk, or one that is predicted: CPU time, as a walk that waits for a
  * processor says nothing of the next, and pages. */

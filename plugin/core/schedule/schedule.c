@@ -3,10 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "estimate/member.h"
+#include "base/ablate.h"
+#include "base/arith.h"
 #include "match/group.h"
-#include "proc/arith.h"
-#include "proc/rule.h"
+#include "member/member.h"
 
 /* A cycle may spend all that was saved if a third of the span has passed since
  * the last one, and in proportion if less has. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proc/arith.h"
+#include "base/arith.h"
 #include <smaps/text.h>
 
 #define MILLION UINT64_C(1000000)

@@ -15,6 +15,7 @@
 #include "proc/meminfo.h"
 #include "read/quarantine.h"
 #include "schedule/price.h"
+#include "snapshot/document.h"
 #include <smaps/settings.h>
 
 #define LAST_KNOWN_MEMBERS 8 /* of a group, the largest */
@@ -31,38 +32,6 @@ struct scene {
   struct meminfo_sample meminfo;
   const struct host_account *host;
   uint64_t time_ns; /* of the cycle, since the Epoch */
-};
-
-/* The summary of a capture, for its notification. */
-#define SUMMARY_PROCESSES 3
-
-struct summary_process {
-  uint32_t pid;
-  bool has_pss;   /* if not, bytes are the resident size */
-  uint64_t bytes; /* PSS */
-  char comm[64];  /* escaped */
-};
-
-/*
- * The difference of PSS and swap, whatever lies between: steps and peaks count.
- * Growth (report/growth.h) is only a rise that goes on.
- */
-struct pss_change {
-  int64_t bytes;
-  uint64_t age_ns; /* of the earlier state; 0: unknown */
-};
-
-struct summary {
-  bool has_ended;    /* the group has ended; the rest is its last known state */
-  uint64_t ended_ns; /* if has_ended: how long ago */
-  bool has_pss;
-  uint64_t pss_bytes; /* of the group */
-  uint64_t pss_error; /* error of pss_bytes; 0: none */
-  struct pss_change change;
-  /* Of the control group that it is; 0: none. */
-  uint64_t limit_bytes;
-  struct summary_process largest[SUMMARY_PROCESSES]; /* the largest first */
-  size_t n;
 };
 
 struct last_member {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proc/arith.h"
-#include "proc/array.h"
+#include "base/arith.h"
+#include "base/array.h"
 
 int recorder_init(struct recorder *r, const struct settings *settings,
                   struct reader *reader,

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "proc/arith.h"
+#include "base/arith.h"
 
 #define FORMAT "smaps-snapshot"
 #define FORMAT_VERSION 2

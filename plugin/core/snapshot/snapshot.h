@@ -6,17 +6,9 @@
 #define SMAPS_SNAPSHOT_H
 
 #include "read/read_job.h"
+#include "snapshot/document.h"
 #include "snapshot/json.h"
 #include "snapshot/last_known.h"
-
-/* A notification that asks for a capture. */
-struct alarm {
-  enum severity severity;
-  uint64_t time_ns; /* since the Epoch */
-  char group[GROUP_NAME_SIZE];
-  char type[GROUP_NAME_SIZE], type_instance[GROUP_NAME_SIZE]; /* may be empty */
-  char message[256];
-};
 
 /* Makes the document of a state: all groups and processes, and no mappings.
  * Returns 0 and the text, which the caller frees, or -ENOMEM or -EFBIG. */

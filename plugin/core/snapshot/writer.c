@@ -1,12 +1,13 @@
 #include "snapshot/writer.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "proc/array.h"
-#include "proc/duration.h"
-#include "proc/thread.h"
+#include "base/array.h"
+#include "base/duration.h"
+#include "base/thread.h"
 
 #define DOCUMENTS_MAX 8
 /* History of a day, with the default size limit of captures. */

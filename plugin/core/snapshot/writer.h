@@ -5,31 +5,9 @@
 #ifndef SMAPS_WRITER_H
 #define SMAPS_WRITER_H
 
-#include <limits.h>
-
-#include "snapshot/last_known.h"
+#include "snapshot/document.h"
+#include <smaps/settings.h>
 #include <smaps/store.h>
-
-enum document_kind {
-  DOCUMENT_STATE,   /* replaces the state file, is added to the history */
-  DOCUMENT_CAPTURE, /* is added to the captures */
-  DOCUMENT_HISTORY, /* only in results: a state that the history lacks */
-  DOCUMENT_PLACE,   /* no text: the captures' directory is made or checked */
-  DOCUMENT_KINDS
-};
-
-struct document {
-  enum document_kind kind;
-  char *text; /* allocated */
-  size_t len;
-  uint64_t time_ns;              /* since the Epoch */
-  char subject[GROUP_NAME_SIZE]; /* the group of a capture */
-  struct summary summary;        /* of a capture */
-  /* In results: the file, or the directory of a failed capture; and 0 or a
-   * negative errno. */
-  const char *path;
-  int error;
-};
 
 struct writer;
 

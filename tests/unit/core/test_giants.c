@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "estimate/member.h"
+#include "member/member.h"
 
 #include "draw.h"
 #include "stage.h"

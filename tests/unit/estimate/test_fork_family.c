@@ -1,7 +1,7 @@
 #include "test.h"
 
-#include "estimate/address_space.h"
-#include "estimate/member.h"
+#include "member/address_space.h"
+#include "member/member.h"
 
 #include <string.h>
 

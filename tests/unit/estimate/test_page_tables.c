@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "estimate/member.h"
+#include "member/member.h"
 
 static struct page_tables read_at(uint64_t kib, uint64_t resident_pages) {
   const struct status_sample s = {.known = STATUS_VM_PTE,

@@ -1,7 +1,7 @@
 #include "test.h"
 
+#include "base/duration.h"
 #include "estimate/estimator.h"
-#include "proc/duration.h"
 
 /* A process that shares by copy on write, and files with nobody. */
 static struct rollup sharing(unsigned own_mib, unsigned cow_mib,

@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "estimate/estimator.h"
-#include "estimate/member.h"
 #include "measure/aggregate.h"
+#include "member/member.h"
 #include "proc/kernel.h"
 
 #define SECOND UINT64_C(1000000000)

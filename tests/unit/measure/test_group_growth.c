@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "estimate/member.h"
 #include "measure/aggregate.h"
+#include "member/member.h"
 #include "world.h"
 
 #define WORLD_TEST(name)                                                       \

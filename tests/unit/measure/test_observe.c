@@ -3,9 +3,9 @@
 
 #include "config/policy.h"
 #include "estimate/estimator.h"
-#include "estimate/member.h"
 #include "match/group.h"
 #include "measure/measure.h"
+#include "member/member.h"
 
 #include "reading.h"
 

@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "estimate/address_space.h"
+#include "base/arith.h"
 #include "measure/measure.h"
-#include "proc/arith.h"
+#include "member/address_space.h"
 #include "proc/cheap_files.h"
 #include "read/reader.h"
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 
-#include "estimate/member.h"
 #include "measure/measure.h"
+#include "member/member.h"
 
 #include "few_threads.h"
 #include "measured.h"

@@ -2,9 +2,9 @@
  * is read, how long each waits, and what is spent in any minute. */
 #include "test.h"
 
-#include "estimate/member.h"
+#include "base/duration.h"
 #include "match/group.h"
-#include "proc/duration.h"
+#include "member/member.h"
 #include "schedule/schedule.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "proc/duration.h"
+#include "base/duration.h"
 #include "schedule/schedule.h"
 
 #define SPAN_NS (60 * NS_PER_S)

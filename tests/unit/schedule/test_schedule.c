@@ -1,8 +1,8 @@
 #include "test.h"
 
-#include "estimate/member.h"
 #include "match/group.h"
-#include "sample/sampling.h"
+#include "member/member.h"
+#include "schedule/sampling.h"
 #include "schedule/schedule.h"
 
 #include <stdio.h>

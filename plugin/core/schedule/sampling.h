@@ -7,7 +7,7 @@
 #ifndef SMAPS_SAMPLING_H
 #define SMAPS_SAMPLING_H
 
-#include "diag.h"
+#include "process/diag.h"
 #include "read/reader.h"
 #include "sample/sampled.h"
 #include "schedule/price.h"

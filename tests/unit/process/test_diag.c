@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "diag.h"
+#include "process/diag.h"
 #include "process/process.h"
 
 static struct stored_attributes called(const char *comm) {

@@ -1,4 +1,4 @@
-#include "diag.h"
+#include "process/diag.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
-#include "sample/sampling.h"
+#include "schedule/sampling.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/arith.h"
 #include "estimate/estimator.h"
-#include "estimate/member.h"
 #include "match/group.h"
-#include "proc/arith.h"
+#include "member/member.h"
 #include "sample/page_layout.h"
 #include "sample/page_sample.h"
 

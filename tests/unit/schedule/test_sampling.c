@@ -4,9 +4,9 @@
 
 #include "proctree.h"
 
-#include "estimate/member.h"
 #include "match/group.h"
-#include "sample/sampling.h"
+#include "member/member.h"
+#include "schedule/sampling.h"
 
 #define LAYOUT_NS NS_PER_MS
 #define PAGES INT64_C(100000)

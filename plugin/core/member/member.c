@@ -1,10 +1,10 @@
-#include "estimate/member.h"
+#include "member/member.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/arith.h"
 #include "match/group.h"
-#include "proc/arith.h"
 #include "proc/cheap_files.h"
 #include "sample/page_layout.h"
 

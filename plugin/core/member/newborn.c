@@ -1,10 +1,10 @@
-#include "estimate/newborn.h"
+#include "member/newborn.h"
 
 #include <math.h>
 
-#include "estimate/member.h"
-#include "proc/arith.h"
-#include "proc/rule.h"
+#include "base/ablate.h"
+#include "base/arith.h"
+#include "member/member.h"
 
 /* The division of a few pages is not worth an estimate. */
 #define LENT_LEAST_BYTES (UINT64_C(64) << 10)

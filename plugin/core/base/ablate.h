@@ -2,8 +2,8 @@
  * Rules of the estimate that `make ablate` switches off in turn, to measure the
  * use of each (contrib/HACKING). In any other build they are all on.
  */
-#ifndef SMAPS_RULE_H
-#define SMAPS_RULE_H
+#ifndef SMAPS_ABLATE_H
+#define SMAPS_ABLATE_H
 
 #ifdef SMAPS_ABLATE
 #include <stdbool.h>

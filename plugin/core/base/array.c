@@ -1,4 +1,4 @@
-#include "proc/array.h"
+#include "base/array.h"
 
 #include <stdlib.h>
 #include <string.h>

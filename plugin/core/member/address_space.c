@@ -1,9 +1,9 @@
-#include "estimate/address_space.h"
+#include "member/address_space.h"
 
 #include <errno.h>
 
-#include "diag.h"
-#include "estimate/member.h"
+#include "member/member.h"
+#include "process/diag.h"
 #include "read/reader.h"
 
 static void prepare(const struct process_table *t, struct process *p,

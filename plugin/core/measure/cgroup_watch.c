@@ -1,4 +1,4 @@
-#include "cgroup/cgroup_watch.h"
+#include "measure/cgroup_watch.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arith.h"
+#include "base/array.h"
 #include "cgroup/cgroup.h"
-#include "proc/arith.h"
-#include "proc/array.h"
 #include "read/reader.h"
 
 /* Kills are counted by minutes; the first can have begun before the hour. */

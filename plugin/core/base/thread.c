@@ -1,8 +1,8 @@
-#include "proc/thread.h"
+#include "base/thread.h"
 
 #include <signal.h>
 
-#include "proc/duration.h"
+#include "base/duration.h"
 
 /* A program may clean up for these: they go to the faulting thread; if it
  * blocks them, the kernel kills the process. */

@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "proc/user.h"
+#include "base/user.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "proc/user.h"
+#include "base/user.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proc/array.h"
-#include "proc/duration.h"
+#include "base/array.h"
+#include "base/duration.h"
 
 #define KEPT_NS (3600 * NS_PER_S)
 /* A user namespace gives 65,536 uids to any user: not each of them deserves an

@@ -1,0 +1,32 @@
+/* Which process is to be read, for threads that do not see the table. */
+#ifndef SMAPS_PROC_REF_H
+#define SMAPS_PROC_REF_H
+
+#include "process/process.h"
+
+struct procfs;
+
+/* The data that reading a process needs; a copy, since the process may be
+ * removed from the table before a read returns. */
+struct proc_ref {
+  uint32_t pid;
+  uint32_t ino;
+  uint64_t starttime_ticks;
+  uint64_t image;
+  uint64_t identified_ns;
+  uint64_t resident_pages;
+  struct stored_attributes attributes; /* shared, for an inspection; or empty */
+  bool is_settled;
+  bool is_dead_leader;
+};
+
+/*
+ * Finds whose files show the memory of a process: its own, or those of a live
+ * thread if the main thread has exited. The pid is not checked again: it comes
+ * to another process only after thousands of other pids. rollup_reader.c does,
+ * by size.
+ */
+int proc_ref_find_memory(const struct proc_ref *p, struct procfs *procfs,
+                         uint32_t *ret_pid);
+
+#endif
