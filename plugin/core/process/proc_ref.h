@@ -20,6 +20,13 @@ struct proc_ref {
   bool is_dead_leader;
 };
 
+/* True if the stat, which was read by pid, is of that process: another one may
+ * have come to the pid. */
+static inline bool proc_ref_is_same(const struct proc_ref *p,
+                                    const struct stat_sample *s) {
+  return p->starttime_ticks == s->starttime_ticks;
+}
+
 /*
  * Finds whose files show the memory of a process: its own, or those of a live
  * thread if the main thread has exited. The pid is not checked again: it comes

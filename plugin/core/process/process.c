@@ -83,6 +83,14 @@ struct process *process_table_find(const struct process_table *t,
   return found ? *found : NULL;
 }
 
+struct process *process_table_find_same(const struct process_table *t,
+                                        uint32_t pid,
+                                        uint64_t starttime_ticks) {
+  struct process *p = process_table_find(t, pid);
+
+  return p && process_is_same(p, starttime_ticks) ? p : NULL;
+}
+
 uint32_t process_program(const struct process *p) {
   uint64_t key = p->start_stack * 31 + p->statm.text_pages;
 
@@ -108,11 +116,10 @@ void process_table_link(const struct process_table *t, struct process *p) {
 
 struct process *process_table_parent(const struct process_table *t,
                                      const struct process *p) {
-  struct process *parent = process_table_find(t, p->parent_pid);
+  struct process *parent =
+      process_table_find_same(t, p->parent_pid, p->parent_starttime);
 
-  if (!parent || parent == p || parent->starttime_ticks != p->parent_starttime)
-    return NULL;
-  return parent;
+  return parent != p ? parent : NULL;
 }
 
 void process_table_done(struct process_table *t) {

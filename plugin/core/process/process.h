@@ -114,7 +114,20 @@ int process_table_update(struct process_table *t,
  * matched yet. A process that was identified before stays in its groups. */
 bool process_is_unidentified(const struct process *p);
 
+/* True if the process started then: a pid alone is used again, and (pid, start)
+ * is not. */
+static inline bool process_is_same(const struct process *p,
+                                   uint64_t starttime_ticks) {
+  return p->starttime_ticks == starttime_ticks;
+}
+
+/* The process that has the pid now, or NULL. */
 struct process *process_table_find(const struct process_table *t, uint32_t pid);
+
+/* The process that started then and has that pid; NULL if it has ended, even if
+ * another process has the pid now. */
+struct process *process_table_find_same(const struct process_table *t,
+                                        uint32_t pid, uint64_t starttime_ticks);
 
 /* Forgets all but pid and inode, because another process has the pid now. */
 void process_reset(const struct process_table *t, struct process *p);

@@ -23,7 +23,7 @@ static void adopt_names(struct process *p, struct inspection *seen,
 
 static void adopt_stat(struct identify_ctx *in, struct process *p,
                        const struct stat_sample *s) {
-  if (p->starttime_ticks != s->starttime_ticks)
+  if (!process_is_same(p, s->starttime_ticks))
     process_reset(in->processes, p);
   p->starttime_ticks = s->starttime_ticks;
   if (!p->is_linked)

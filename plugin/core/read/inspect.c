@@ -191,8 +191,7 @@ static int read_names(struct inspect_ctx *in, uint32_t pid,
 static int inspect_names(struct inspect_ctx *in, const struct proc_ref *p,
                          uint32_t pid, struct inspection *seen) {
   static const struct stored_attributes none;
-  bool is_known =
-      p->identified_ns && p->starttime_ticks == seen->stat.starttime_ticks;
+  bool is_known = p->identified_ns && proc_ref_is_same(p, &seen->stat);
   const struct stored_attributes *stored = is_known ? &p->attributes : &none;
   struct attributes old = attributes_get(stored);
   struct span value[ATTRIBUTES] = {{0}};

@@ -31,10 +31,9 @@ static void adopt_pid(const struct process_table *t, struct selector *s,
 
 /* The pid stands for the process that had it when the file was read. */
 static void check_known_pid(const struct process_table *t, struct selector *s) {
-  uint64_t starttime = starttime_of(t, s->pid);
-
   s->is_pid_known = false;
-  if (!starttime || starttime != s->starttime_ticks)
+  if (!s->starttime_ticks ||
+      !process_table_find_same(t, s->pid, s->starttime_ticks))
     s->pid = 0;
 }
 

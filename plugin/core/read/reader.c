@@ -281,7 +281,7 @@ static bool is_same_target(const struct task *task,
   if (task->path || job->path)
     return task->path && job->path && strcmp(task->path, job->path) == 0;
   return s->pid == p->pid && s->ino == p->ino &&
-         s->starttime_ticks == p->starttime_ticks && s->image == p->image;
+         process_is_same(p, s->starttime_ticks) && s->image == p->image;
 }
 
 /* The file in which a read of the process or PID file still hangs; NULL for

@@ -28,7 +28,7 @@ static bool is_of_another(const struct rollup_reader *r,
 
   return (rss / 4 * 3 > resident || resident / 4 * 3 > rss) &&
          inspect_stat(r->pages.procfs, p->pid, &stat) == 0 &&
-         stat.starttime_ticks != p->starttime_ticks;
+         !proc_ref_is_same(p, &stat);
 }
 
 static int read_rollup(struct rollup_reader *r, const struct proc_ref *p,

@@ -26,10 +26,10 @@ static void forget(struct group *g) {
 /* --- groups --------------------------------------------------------------- */
 
 static bool is_there(const struct scene *s, const struct last_member *m) {
-  const struct process *p = process_table_find(s->processes, m->pid);
+  const struct process *p =
+      process_table_find_same(s->processes, m->pid, m->starttime_ticks);
 
-  return p && p->starttime_ticks == m->starttime_ticks &&
-         (p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN);
+  return p && (p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN);
 }
 
 /* The weight of the largest member; 0 without members. */

@@ -144,12 +144,10 @@ static int choose_members(struct capture *c, const struct scene *s,
 /* NULL if it has ended. */
 static struct process *find_member(const struct scene *s,
                                    const struct capture_member *m) {
-  struct process *p = process_table_find(s->processes, m->pid);
+  struct process *p =
+      process_table_find_same(s->processes, m->pid, m->starttime_ticks);
 
-  return p && p->starttime_ticks == m->starttime_ticks &&
-                 p->state == PROCESS_ALIVE
-             ? p
-             : NULL;
+  return p && p->state == PROCESS_ALIVE ? p : NULL;
 }
 
 /* Escapes blanks too: they separate the words of a summary. */
