@@ -81,7 +81,6 @@ struct process {
   bool is_linked : 1;
   bool has_new_inode : 1;  /* it may be another process; stat has to be read */
   bool is_dead_leader : 1; /* its memory is read through another thread */
-  bool has_addresses : 1;  /* stat shows them, so no exec goes unseen */
   bool is_settled : 1;     /* names were read twice since the last exec */
   bool is_match_due : 1;
   bool has_changed_claims : 1; /* in this cycle */

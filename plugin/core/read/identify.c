@@ -30,7 +30,6 @@ static void adopt_stat(struct identify_ctx *in, struct process *p,
     p->parent_pid = s->ppid;
   p->threads = s->threads;
   p->start_stack = s->start_stack;
-  p->has_addresses = stat_has_addresses(s);
   p->is_dead_leader = stat_is_dead(s) && s->threads > 1;
 }
 
