@@ -361,9 +361,9 @@ static void apply(void *ctx, struct read_job *job) {
   struct watched_cgroup *c = w->cgroups[find(w, job->path, &is_found)];
 
   if (job->result == READ_HUNG || job->result == READ_STILL_HUNG) {
-    back_off_extend(&c->hung, job->result == READ_HUNG,
-                    w->reader->setup.read_timeout_ns,
-                    w->reader->setup.clock_ns());
+    back_off_hang(&c->hung, job->result == READ_HUNG,
+                  w->reader->setup.read_timeout_ns,
+                  w->reader->setup.clock_ns());
     c->now.memory.known &= CGROUP_HAS_KILLS;
     c->now.memory.absence = CGROUP_HUNG;
   } else if (job->result == 0) {

@@ -14,10 +14,6 @@
 #include "process/diag.h"
 #include "read/reader.h"
 
-/* Each attempt may cost a line in an audit log (AppArmor), so a refused rollup
- * is not tried soon again, unless the process execs. */
-#define DENIED_BACK_OFF_NS (UINT64_C(3600) * NS_PER_S)
-
 /* A smaller error is worth a reading only if readings are cheap. */
 #define ERROR_LEAST_BYTES 4096.0
 
@@ -62,12 +58,6 @@ void measurer_watch_kernel(struct measurer *m) {
 }
 
 void measurer_done(struct measurer *m) { free(m->candidates); }
-
-/* --- processes and their groups --- */
-
-static bool is_denied(const struct measurer *m, const struct process *p) {
-  return m->cycle.now_ns < p->member->denied_until_s * NS_PER_S;
-}
 
 /* --- beginning --- */
 
@@ -304,7 +294,7 @@ static struct doubt begin_choice(struct measurer *m, struct process *p,
 
   member->is_asked = policy->refresh != REFRESH_NEVER;
   member->is_read = false;
-  member->is_unreadable = is_denied(m, p);
+  member->is_unreadable = back_off_is_on(&member->denied, m->cycle.now_ns);
   member->deferral = DEFERRED_NOT;
   m->counts.denied += member->is_unreadable;
   return estimator_expect(&m->cycle, &member->track);
@@ -372,8 +362,7 @@ static void note_failure(struct measurer *m, struct process *p, int r) {
   p->member->is_unreadable = true;
   if (r == PROCFS_DENIED) {
     m->counts.denied++;
-    p->member->denied_until_s =
-        seconds_from(m->cycle.now_ns + DENIED_BACK_OFF_NS);
+    back_off_refuse(&p->member->denied, m->cycle.now_ns);
     diag_note(m->diags, DIAG_ROLLUP_DENIED, p, 0, "smaps_rollup");
   } else if (r == -ENOSYS) {
     diag_note(m->diags, DIAG_NO_ROLLUP, p, 0, "smaps_rollup");

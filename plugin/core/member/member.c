@@ -39,7 +39,7 @@ int member_refresh(struct process *p) {
   m->cost = (struct read_cost){0};
   m->tables = (struct page_tables){.kib = 0};
   m->wanted_ns = 0;
-  m->denied_until_s = 0;
+  m->denied = (struct back_off){0};
   member_end_sampling(m);
   return 0;
 }

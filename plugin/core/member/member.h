@@ -41,7 +41,7 @@ struct member {
   struct page_tables tables;
   struct sampling *sampling; /* NULL unless it is too large to be walked */
   uint32_t program;          /* what it ran when the rest was learnt */
-  uint32_t denied_until_s;   /* its rollup is not tried before */
+  struct back_off denied;    /* its rollup: the kernel refuses it */
   uint64_t wanted_ns;        /* since when a first rollup is wanted, or 0 */
 };
 

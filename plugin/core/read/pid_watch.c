@@ -53,8 +53,8 @@ static void watch(struct reader *r, const struct process_table *t,
   check_known_pid(t, s);
   if (job.result == READ_SKIPPED)
     return;
-  back_off_extend(&s->back_off, job.result != READ_STILL_HUNG,
-                  r->setup.read_timeout_ns, r->setup.clock_ns());
+  back_off_hang(&s->back_off, job.result != READ_STILL_HUNG,
+                r->setup.read_timeout_ns, r->setup.clock_ns());
   /* If it still hangs at first sight, another selector names it, too. */
   if (job.result != READ_STILL_HUNG || s->noted_ns)
     note_failure(r, s, job.result < 0 ? job.result : 0);

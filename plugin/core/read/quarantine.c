@@ -26,8 +26,8 @@ static void add(const struct reader_setup *setup, const struct read_job *job) {
     note_hang(setup, job);
   p->was_hung |= job->file != NULL;
   p->hung_kind = (uint8_t)job->kind;
-  back_off_extend(&p->hung, job->result == READ_HUNG, setup->read_timeout_ns,
-                  setup->clock_ns());
+  back_off_hang(&p->hung, job->result == READ_HUNG, setup->read_timeout_ns,
+                setup->clock_ns());
 }
 
 bool quarantine_has(const struct process *p, uint64_t now_ns) {

@@ -12,6 +12,7 @@
 #define SMAPS_SAMPLED_H
 
 #include "proc/rollup.h"
+#include "process/back_off.h"
 
 /* The kinds that statm counts: PAGE_FILE is files and shmem. */
 enum page_kind { PAGE_ANON, PAGE_FILE, PAGE_KINDS };
@@ -118,12 +119,13 @@ struct sampling {
   uint64_t layout_size_pages; /* statm's size at that time */
   uint64_t layout_resident_pages;
   uint32_t pages;          /* of the last sample */
-  uint32_t denied_until_s; /* pagemap is not tried again before */
+  struct back_off refused; /* the kernel refuses pagemap, or has none, or there
+                            * are too many mappings */
 };
 
-/* The kernel refuses pagemap, or has none, or there are too many mappings. */
+/* True from the first refusal to the next sample that succeeds. */
 static inline bool sampling_is_refused(const struct sampling *s) {
-  return s && s->denied_until_s;
+  return s && s->refused.failures > 0;
 }
 
 #endif

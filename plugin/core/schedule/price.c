@@ -1,6 +1,7 @@
 #include "schedule/price.h"
 
 #include "base/arith.h"
+#include "process/back_off.h"
 
 /* On processors of the 2020s, with caches warm or cold. */
 #define WALK_LEAST_NS 5000
@@ -27,8 +28,6 @@
 
 /* The page tables of smaller processes make no difference. */
 #define TABLES_WORTH_ASKING_PAGES (UINT64_C(64) << 20 >> 12)
-/* Enough to make an hour of a second. */
-#define DOUBLED_MOST 12
 
 /* --- a walk by itself --- */
 
@@ -75,9 +74,9 @@ static void set_price(struct read_cost *c, uint64_t ns, const struct walk *w) {
 static void set_next_try(struct read_cost *c, const struct policy *p,
                          uint64_t now_ns) {
   uint64_t first_ns = min(p->max_age_ns, COST_TEST_FIRST_NS);
-  uint64_t wait_ns = first_ns << min(c->too_long, DOUBLED_MOST);
 
-  c->next_try_s = seconds_from(now_ns + min(wait_ns, COST_TEST_MAX_NS));
+  c->next_try_s = seconds_from(
+      now_ns + back_off_length(first_ns, COST_TEST_MAX_NS, c->too_long));
 }
 
 bool price_fits(uint64_t ns, const struct policy *p) {

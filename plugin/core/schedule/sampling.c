@@ -34,14 +34,12 @@
 #define LAYOUT_AGE_NS (60 * NS_PER_S)
 #define LAYOUT_TIMES 1000
 
-#define DENIED_BACK_OFF_NS (UINT64_C(3600) * NS_PER_S)
-
 bool sampling_can(const struct sampler *sampler, struct process *p) {
   struct sampling **s = &p->member->sampling;
 
   if (!*s && (*s = calloc(1, sizeof(**s))))
     p->member->track.sample_error = &(*s)->error;
-  return *s && sampler->cycle->now_ns >= (*s)->denied_until_s * NS_PER_S;
+  return *s && !back_off_is_on(&(*s)->refused, sampler->cycle->now_ns);
 }
 
 /* --- the next sample --- */
@@ -293,7 +291,7 @@ void sampling_take(struct sampler *sampler, struct process *p,
   struct sampling *s = p->member->sampling;
   struct sampled sampled;
 
-  s->denied_until_s = 0;
+  back_off_forgive(&s->refused);
   charge_rest(sampler, p, job->work_ns);
   learn_cost(sampler, job);
   keep_layout(sampler, p, sample);
@@ -310,6 +308,5 @@ void sampling_take(struct sampler *sampler, struct process *p,
 }
 
 void sampling_refuse(const struct sampler *sampler, struct process *p) {
-  p->member->sampling->denied_until_s =
-      seconds_from(sampler->cycle->now_ns + DENIED_BACK_OFF_NS);
+  back_off_refuse(&p->member->sampling->refused, sampler->cycle->now_ns);
 }
