@@ -40,12 +40,12 @@ static struct area area_of_group(const struct group *g,
 
   if (share->overlaps) {
     pss = share->pss;
-    file = file == UNKNOWN ? UNKNOWN : share->file;
+    file = file == MISSING ? MISSING : share->file;
   }
   return (struct area){.name = area_names[PART_GROUPS],
                        .group = g->name,
                        .used = pss,
-                       .cache = pss == UNKNOWN ? UNKNOWN : file,
+                       .cache = pss == MISSING ? MISSING : file,
                        .error = g->pss_error};
 }
 
@@ -82,7 +82,7 @@ static void add_parts(const struct host_memory *h, uint64_t excess,
   for (unsigned i = PARTS; i-- > 0;) {
     uint64_t used = h->parts[i], cut;
 
-    if (i == PART_GROUPS || used == UNKNOWN)
+    if (i == PART_GROUPS || used == MISSING)
       continue;
     cut = used < excess ? used : excess;
     excess -= cut;
@@ -101,7 +101,7 @@ static void add_outside(const struct host_memory *h, uint64_t outside,
   add(a,
       (struct area){.name = "outside",
                     .used = outside,
-                    .cache = UNKNOWN,
+                    .cache = MISSING,
                     .error = amount_add(amount_or_0(h->outside_error),
                                         amount_or_0(h->errors[PART_GROUPS]))});
 }
@@ -110,7 +110,7 @@ void area_add(struct area *total, const struct area *part) {
   uint64_t used = amount_or_0(part->used);
 
   total->used = amount_add(total->used, used);
-  if (part->cache == UNKNOWN)
+  if (part->cache == MISSING)
     total->undivided = amount_add(total->undivided, used);
   else
     total->cache = amount_add(total->cache, part->cache);
@@ -127,7 +127,7 @@ struct areas areas_collect(struct document *d) {
     shown = groups;
     add(&a, (struct area){.name = area_names[PART_GROUPS],
                           .used = groups,
-                          .cache = UNKNOWN,
+                          .cache = MISSING,
                           .error = h->errors[PART_GROUPS]});
   } else {
     shown = add_groups(d, &a);

@@ -220,7 +220,7 @@ static bool parse_whole(struct builder *b, const struct key *key,
   }
   if (!cursor_is_done(&s))
     return refuse_type(b, WHOLE, "a number with a fraction or an exponent");
-  if (value == UNKNOWN || (key->max && value > key->max))
+  if (value == MISSING || (key->max && value > key->max))
     return refuse(b, "the number is too large");
   return store_whole(b, key, value);
 }
@@ -332,7 +332,7 @@ static void begin_place(struct builder *b, enum place place) {
     schema_forget(place, place_struct(b, place));
   if (place == USAGE || place == MAPPING)
     for (size_t i = 0; i < AMOUNTS; i++)
-      b->values[i] = UNKNOWN;
+      b->values[i] = MISSING;
   if (place == HOST_MEMORY)
     b->document.has_host_memory = true;
   if (place == PSS_ERROR_BY)
@@ -414,16 +414,16 @@ static void name_process(struct builder *b) {
 static void know_errors(struct process *p) {
   if (!process_is_from(p, "read"))
     return;
-  if (p->pss_error == UNKNOWN)
+  if (p->pss_error == MISSING)
     p->pss_error = 0;
-  if (p->uss_error == UNKNOWN)
+  if (p->uss_error == MISSING)
     p->uss_error = 0;
 }
 
 static bool end_process(struct builder *b) {
   struct document *d = &b->document;
 
-  if (b->process.pid == UNKNOWN)
+  if (b->process.pid == MISSING)
     return refuse(b, "a process without a pid");
   know_errors(&b->process);
   name_process(b);
@@ -534,7 +534,7 @@ static int check_groups(struct document *d, struct config_error *reason) {
     if (i > 0 && strcmp(d->groups[i - 1].name, g->name) == 0)
       return config_error_set(reason, "group \"%s\" appears twice",
                               QUOTED(g->name));
-    if (g->rule != UNKNOWN && g->rule >= d->n_rules)
+    if (g->rule != MISSING && g->rule >= d->n_rules)
       return config_error_set(reason, "group \"%s\": there is no rule %ju",
                               QUOTED(g->name), (uintmax_t)g->rule);
   }
@@ -548,9 +548,9 @@ static int check_rules(const struct document *d, struct config_error *reason) {
     uint64_t wrong = p->rule;
 
     for (size_t j = 0;
-         j < p->n_also && (wrong == UNKNOWN || wrong < d->n_rules); j++)
+         j < p->n_also && (wrong == MISSING || wrong < d->n_rules); j++)
       wrong = p->also[j];
-    if (wrong != UNKNOWN && wrong >= d->n_rules)
+    if (wrong != MISSING && wrong >= d->n_rules)
       return config_error_set(reason, "process %ju: there is no rule %ju",
                               (uintmax_t)p->pid, (uintmax_t)wrong);
   }

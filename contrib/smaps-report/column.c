@@ -16,7 +16,7 @@
 static const struct cell blank = {.type = CELL_BLANK};
 
 static struct cell whole(enum cell_type type, uint64_t value) {
-  return (struct cell){.type = value == UNKNOWN ? CELL_UNKNOWN : type,
+  return (struct cell){.type = value == MISSING ? CELL_UNKNOWN : type,
                        .whole = value};
 }
 
@@ -70,13 +70,13 @@ static struct cell cgroup_percent(const struct row *row) {
   uint64_t used = row->group->cgroup_working_set;
   uint64_t limit = row->group->cgroup_limit;
 
-  if (used == UNKNOWN || limit == UNKNOWN || limit == 0)
+  if (used == MISSING || limit == MISSING || limit == 0)
     return (struct cell){.type = CELL_UNKNOWN};
   return real(CELL_PERCENT, 100 * (double)used / (double)limit);
 }
 
 uint64_t column_shown_error(uint64_t error, uint64_t bytes) {
-  return error != UNKNOWN && error > bytes / 20 ? error : 0;
+  return error != MISSING && error > bytes / 20 ? error : 0;
 }
 
 static struct cell used(const struct row *row) {
@@ -102,8 +102,8 @@ static struct cell noncache(const struct row *row) {
   const struct area *a = row->area;
   uint64_t divided = amount_add(a->cache, a->undivided);
 
-  if (divided == UNKNOWN || a->used == UNKNOWN)
-    return bytes(UNKNOWN);
+  if (divided == MISSING || a->used == MISSING)
+    return bytes(MISSING);
   return divided_part(a, a->used > divided ? a->used - divided : 0);
 }
 

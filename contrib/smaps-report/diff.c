@@ -20,7 +20,7 @@ struct side {
   const char *group; /* of a process */
   const struct process *process;
   uint64_t amount;
-  uint64_t error; /* UNKNOWN for amounts other than PSS and USS */
+  uint64_t error; /* MISSING for amounts other than PSS and USS */
 };
 
 struct sides {
@@ -47,15 +47,15 @@ static void add(const struct side *old, const struct side *new, enum how how,
                       .new_process = new ? new->process : NULL,
                       .old = old ? old->amount : 0,
                       .new = new ? new->amount : 0,
-                      .old_error = old ? old->error : UNKNOWN,
-                      .new_error = new ? new->error : UNKNOWN};
+                      .old_error = old ? old->error : MISSING,
+                      .new_error = new ? new->error : MISSING};
   if (how == HOW_LISTED)
-    c.old = UNKNOWN;
+    c.old = MISSING;
   if (how == HOW_UNLISTED)
-    c.new = UNKNOWN;
-  is_known = c.old != UNKNOWN && c.new != UNKNOWN;
+    c.new = MISSING;
+  is_known = c.old != MISSING && c.new != MISSING;
   c.is_less = is_known && c.new < c.old;
-  c.size = !is_known ? UNKNOWN : c.is_less ? c.old - c.new : c.new - c.old;
+  c.size = !is_known ? MISSING : c.is_less ? c.old - c.new : c.new - c.old;
   /* A group of unknown size gets a line, a process does not. */
   if (how == HOW_STAYED && c.old == c.new && (is_known || c.new_process))
     return;
@@ -73,7 +73,7 @@ static int compare_u64(uint64_t a, uint64_t b) { return (a > b) - (a < b); }
 
 static int compare_changes(const void *a, const void *b) {
   const struct change *x = a, *y = b;
-  bool x_is_known = x->size != UNKNOWN, y_is_known = y->size != UNKNOWN;
+  bool x_is_known = x->size != MISSING, y_is_known = y->size != MISSING;
   int order;
 
   if (x_is_known != y_is_known)
@@ -151,7 +151,7 @@ static struct changes compare_by_name(struct sides old, struct sides new) {
 }
 
 static uint64_t error_of(enum amount amount, uint64_t pss, uint64_t uss) {
-  return amount == AMOUNT_PSS ? pss : amount == AMOUNT_USS ? uss : UNKNOWN;
+  return amount == AMOUNT_PSS ? pss : amount == AMOUNT_USS ? uss : MISSING;
 }
 
 /* ---- groups ---- */
@@ -276,7 +276,7 @@ static struct sides list_mappings(struct document *d, const struct filters *f,
     ret.is_complete &= one->name != NULL;
     add_side(&ret, (struct side){.name = one->name ? one->name : rest,
                                  .amount = amounts_get(&one->amounts, amount),
-                                 .error = UNKNOWN});
+                                 .error = MISSING});
   }
   return ret;
 }
@@ -319,7 +319,7 @@ static uint64_t errors_of(const struct change *c) {
 static bool is_over(const struct change *c, const struct limit *limit) {
   double certain = (double)c->size - (double)errors_of(c);
 
-  if (!limit->is_set || c->size == UNKNOWN || c->is_less || certain <= 0)
+  if (!limit->is_set || c->size == MISSING || c->is_less || certain <= 0)
     return false;
   if (limit->is_percent)
     return certain * 100 > limit->value * (double)c->old;
@@ -327,11 +327,11 @@ static bool is_over(const struct change *c, const struct limit *limit) {
 }
 
 static void report_growth(const struct change *c, const struct limit *limit) {
-  struct style plain = {.unit = UNIT_HUMAN, .mem_total = UNKNOWN};
+  struct style plain = {.unit = UNIT_HUMAN, .mem_total = MISSING};
   struct text t = {0};
 
   text_addf(&t, "smaps-report: group \"%s\": PSS ", QUOTED(c->name));
-  if (c->size == UNKNOWN) {
+  if (c->size == MISSING) {
     text_add(&t, "is unknown in at least one snapshot, so it is not checked");
   } else {
     text_add(&t, "grew from ");
@@ -362,7 +362,7 @@ static int judge(const struct document *old, const struct document *new,
     const struct change *c = &changes.all[i];
     bool grew = is_over(c, &o->limit);
 
-    if (grew || (c->size == UNKNOWN && c->how != HOW_GONE))
+    if (grew || (c->size == MISSING && c->how != HOW_GONE))
       report_growth(c, &o->limit);
     if (grew)
       status = 1;
@@ -470,7 +470,7 @@ static enum colour row_colour(const void *context, size_t row) {
   if (row == GRID_TITLES)
     return COLOUR_BOLD;
   c = &section->changes->all[row];
-  if (c->size == UNKNOWN || c->size == 0)
+  if (c->size == MISSING || c->size == 0)
     return COLOUR_NONE;
   return c->is_less ? COLOUR_GREEN : COLOUR_RED;
 }
@@ -512,11 +512,11 @@ static void write_change(struct json_lines *j, const char *name,
 
   json_lines_begin(j, NULL, '{');
   json_lines_text(j, name, new ? new->comm : old ? old->comm : c->name);
-  json_lines_whole(j, "old_pid", old ? old->pid : UNKNOWN);
-  json_lines_whole(j, "pid", new ? new->pid : UNKNOWN);
+  json_lines_whole(j, "old_pid", old ? old->pid : MISSING);
+  json_lines_whole(j, "pid", new ? new->pid : MISSING);
   json_lines_text(j, "how", diff_how_names[c->how]);
-  json_lines_whole(j, "old", c->how == HOW_NEW ? UNKNOWN : c->old);
-  json_lines_whole(j, "new", c->how == HOW_GONE ? UNKNOWN : c->new);
+  json_lines_whole(j, "old", c->how == HOW_NEW ? MISSING : c->old);
+  json_lines_whole(j, "new", c->how == HOW_GONE ? MISSING : c->new);
   json_lines_change(j, "change", c->is_less, c->size);
   json_lines_whole(j, "old_error", c->old_error);
   json_lines_whole(j, "new_error", c->new_error);

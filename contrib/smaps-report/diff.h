@@ -21,11 +21,11 @@ struct change {
   const char *name;
   const struct process *old_process; /* NULL for groups and mappings */
   const struct process *new_process;
-  uint64_t old; /* bytes; UNKNOWN */
+  uint64_t old; /* bytes; MISSING */
   uint64_t new;
-  uint64_t old_error, new_error; /* UNKNOWN for other amounts */
+  uint64_t old_error, new_error; /* MISSING for other amounts */
   bool is_less;
-  uint64_t size; /* |new - old|; UNKNOWN */
+  uint64_t size; /* |new - old|; MISSING */
 };
 
 struct changes {

@@ -16,7 +16,7 @@ static unsigned count_below(uint32_t known, unsigned bit) {
 
 uint64_t amounts_get(const struct amounts *a, enum amount which) {
   if (!((a->known >> which) & 1))
-    return UNKNOWN;
+    return MISSING;
   return a->packed[count_below(a->known, which)];
 }
 
@@ -26,11 +26,11 @@ void amounts_pack(struct amounts *a, struct pool *p, const uint64_t *values) {
   size_t n = 0;
 
   for (unsigned i = 0; i < AMOUNTS; i++)
-    if (values[i] != UNKNOWN)
+    if (values[i] != MISSING)
       known |= UINT32_C(1) << i;
   packed = pool_alloc(p, (size_t)__builtin_popcount(known) * sizeof(*packed));
   for (unsigned i = 0; i < AMOUNTS; i++)
-    if (values[i] != UNKNOWN)
+    if (values[i] != MISSING)
       packed[n++] = values[i];
   a->known = known;
   a->packed = packed;
@@ -39,8 +39,8 @@ void amounts_pack(struct amounts *a, struct pool *p, const uint64_t *values) {
 uint64_t amount_add(uint64_t a, uint64_t b) {
   uint64_t sum;
 
-  if (a == UNKNOWN || b == UNKNOWN || __builtin_add_overflow(a, b, &sum))
-    return UNKNOWN;
+  if (a == MISSING || b == MISSING || __builtin_add_overflow(a, b, &sum))
+    return MISSING;
   return sum;
 }
 
@@ -112,7 +112,7 @@ const char *process_command(const struct process *p) {
 
 const char *process_group_of(const struct document *d, const struct process *p,
                              uint64_t rule) {
-  for (size_t i = 0; i < p->n_groups && rule != UNKNOWN; i++) {
+  for (size_t i = 0; i < p->n_groups && rule != MISSING; i++) {
     const struct group *g = document_group(d, p->groups[i]);
 
     if (g && g->rule == rule)

@@ -1,8 +1,8 @@
 /*
  * A snapshot (smaps-snapshot(5)) in memory.
  *
- * Missing values are NULL, UNKNOWN or NaN. Any user can choose the text (names
- * of processes): print it through text.h and json_lines.h only.
+ * Values that the document lacks are NULL, MISSING or NaN. Any user can choose
+ * the text (names of processes): print it through text.h and json_lines.h only.
  */
 #ifndef REPORT_DOCUMENT_H
 #define REPORT_DOCUMENT_H
@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#define UNKNOWN UINT64_MAX
+#define MISSING UINT64_MAX
 
 /* Amounts in bytes, and their keys. */
 #define AMOUNT_TABLE(X)                                                        \
@@ -59,17 +59,17 @@ struct amounts {
   const uint64_t *packed;
 };
 
-/* Gets an amount or UNKNOWN. */
+/* Gets an amount or MISSING. */
 uint64_t amounts_get(const struct amounts *a, enum amount which);
 
-/* Packs values[AMOUNTS], without UNKNOWN values. */
+/* Packs values[AMOUNTS], without MISSING values. */
 void amounts_pack(struct amounts *a, struct pool *p, const uint64_t *values);
 
-/* a + b; UNKNOWN if one of them is unknown, or if the sum overflows. */
+/* a + b; MISSING if one of them is unknown, or if the sum overflows. */
 uint64_t amount_add(uint64_t a, uint64_t b);
 
 static inline uint64_t amount_or_0(uint64_t bytes) {
-  return bytes == UNKNOWN ? 0 : bytes;
+  return bytes == MISSING ? 0 : bytes;
 }
 
 /* a - b, at least 0. */
@@ -86,7 +86,7 @@ struct mapping {
   uint64_t vmas;
   uint64_t processes;
   uint64_t pages_sampled;
-  uint64_t pss_error; /* UNKNOWN also if PSS is exact */
+  uint64_t pss_error; /* MISSING also if PSS is exact */
   struct amounts amounts;
 };
 

@@ -83,7 +83,7 @@ static void print_rule(const struct document *d, const struct process *p,
   begin(t, "rule");
   if (process_is_unknown(p))
     text_add(t, "unknown: the process could not be identified");
-  else if (p->rule == UNKNOWN)
+  else if (p->rule == MISSING)
     text_add(t, "none matches");
   else
     add_rule(t, d, p->rule, s);
@@ -113,7 +113,7 @@ static void print_also(const struct document *d, const struct process *p,
 
 /* True if it has amounts that no reading has shown. */
 static bool is_beyond_reading(const struct process *p) {
-  return amounts_get(&p->amounts, AMOUNT_PSS) != UNKNOWN &&
+  return amounts_get(&p->amounts, AMOUNT_PSS) != MISSING &&
          (process_is_from(p, "unreadable") || process_is_from(p, "statm"));
 }
 
@@ -126,7 +126,7 @@ static void print_source(const struct process *p, struct text *t,
     text_add(t, "of unknown source");
   if (is_beyond_reading(p))
     text_add(t, "; guessed from the rest of its group");
-  if (p->pages_sampled != UNKNOWN)
+  if (p->pages_sampled != MISSING)
     text_addf(t, ", %ju pages", (uintmax_t)p->pages_sampled);
   if (!isnan(p->age)) {
     text_add(t, ", ");
@@ -143,7 +143,7 @@ static void print_source(const struct process *p, struct text *t,
 
 static bool add_error(uint64_t error, const char *amount, const char *before,
                       struct text *t, const struct style *s) {
-  if (error == UNKNOWN || error == 0)
+  if (error == MISSING || error == 0)
     return false;
   text_addf(t, "%s%s error at most ", before, amount);
   text_add_bytes(t, error, s);
@@ -174,7 +174,7 @@ static void print_mappings(const struct document *d, const struct process *p,
     pages = amount_add(pages, p->mappings[i].pages_sampled);
   begin(t, "mappings");
   text_add(t, words);
-  if (pages > 0 && pages != UNKNOWN)
+  if (pages > 0 && pages != MISSING)
     text_addf(t, ", %ju pages", (uintmax_t)pages);
   text_print(t, COLOUR_NONE, s);
 }
@@ -189,7 +189,7 @@ static void print_amounts(const struct process *p, struct text *t,
   for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
     uint64_t bytes = amounts_get(&p->amounts, shown[i]);
 
-    if (bytes == UNKNOWN)
+    if (bytes == MISSING)
       continue;
     text_addf(t, "%s%s ", has_any ? ", " : "", amount_names[shown[i]]);
     text_add_bytes(t, bytes, s);
@@ -241,7 +241,7 @@ static void insert(struct cause_part *parts, size_t n, struct cause_part part) {
 static bool is_worth_showing(const struct group *g) {
   uint64_t pss = amounts_get(&g->amounts, AMOUNT_PSS);
 
-  return g->pss_error_by && g->pss_error != UNKNOWN && pss != UNKNOWN &&
+  return g->pss_error_by && g->pss_error != MISSING && pss != MISSING &&
          pss > 0 && (double)g->pss_error >= LEAST_ERROR * (double)pss;
 }
 
@@ -330,7 +330,7 @@ static struct tally *count(const struct document *d) {
   for (size_t i = 0; i < d->n_processes; i++) {
     const struct process *p = &d->processes[i];
 
-    if (p->rule == UNKNOWN)
+    if (p->rule == MISSING)
       tallies[d->n_rules].taken++;
     else if (p->is_inherited)
       tallies[p->rule].inherited++;
@@ -471,7 +471,7 @@ static void write_process(const struct document *d, const struct process *p,
   json_lines_text(j, "comm", p->comm);
   json_lines_text(j, "command", process_command(p));
   json_lines_names(j, "groups", p->groups, p->n_groups);
-  if (p->rule != UNKNOWN)
+  if (p->rule != MISSING)
     write_rule(j, d, p->rule);
   json_lines_flag(j, "inherited", p->is_inherited);
   write_other_rules(d, p, true, "continued", j);
@@ -548,12 +548,12 @@ static void write_rules(struct json_lines *j, const struct document *d) {
 /* ---- both ---- */
 
 static bool is_wanted(const struct options *o, const struct process *p) {
-  return o->pid == UNKNOWN || p->pid == o->pid;
+  return o->pid == MISSING || p->pid == o->pid;
 }
 
 static void print_all(const struct document *d, const struct options *o,
                       const struct style *s) {
-  bool is_whole = o->pid == UNKNOWN;
+  bool is_whole = o->pid == MISSING;
 
   if (is_whole) {
     heading_print(d, s);
@@ -582,7 +582,7 @@ static void write_all(const struct document *d, const struct options *o,
     if (is_wanted(o, &d->processes[i]))
       write_process(d, &d->processes[i], &j);
   json_lines_end(&j, ']');
-  if (o->pid == UNKNOWN) {
+  if (o->pid == MISSING) {
     write_groups(d, &j);
     write_rules(&j, d);
   }
@@ -591,7 +591,7 @@ static void write_all(const struct document *d, const struct options *o,
 
 int explain_print(const struct document *d, const struct options *o,
                   const struct style *s, struct config_error *reason) {
-  bool has_any = o->pid == UNKNOWN;
+  bool has_any = o->pid == MISSING;
 
   for (size_t i = 0; i < d->n_processes && !has_any; i++)
     has_any = is_wanted(o, &d->processes[i]);

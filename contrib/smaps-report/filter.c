@@ -64,7 +64,7 @@ static bool takes_groups(const struct filter *f, const struct process *p) {
 static bool takes_user(const struct filter *f, const struct process *p) {
   char uid[32];
 
-  if (p->uid == UNKNOWN)
+  if (p->uid == MISSING)
     return filter_takes(f, p->user);
   snprintf(uid, sizeof(uid), "%ju", (uintmax_t)p->uid);
   return filter_takes(f, p->user ? p->user : uid) || filter_takes(f, uid);

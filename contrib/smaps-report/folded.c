@@ -32,7 +32,7 @@ static void write_stack(const struct document *d, const struct process *p,
   const char *group =
       scope && process_is_in(p, scope) ? scope : process_main_group(d, p);
 
-  if (pss == UNKNOWN || pss == 0)
+  if (pss == MISSING || pss == 0)
     return;
   write_frame(group ? group : NO_GROUP, out);
   fputc(';', out);
@@ -57,32 +57,32 @@ static bool write_process(const struct document *d, const struct process *p,
 
     write_stack(d, p, m->name ? m->name : REST, part, out);
     listed = amount_add(listed, amount_or_0(part));
-    n_known += part != UNKNOWN;
+    n_known += part != MISSING;
   }
   if (n_known == 0 && process_is_in_parent(p))
     return true;
   if (n_known == 0)
     write_stack(d, p, NULL, pss, out);
-  else if (n_known < p->n_mappings && pss != UNKNOWN)
+  else if (n_known < p->n_mappings && pss != MISSING)
     write_stack(d, p, REST, amount_less(pss, listed), out);
-  return n_known > 0 || pss != UNKNOWN;
+  return n_known > 0 || pss != MISSING;
 }
 
 /* Writes the PSS of the members that the capture has left out. */
 static void write_rest(const struct document *d, FILE *out) {
   const char *scope = document_scope(d);
   const struct group *g = scope ? document_group(d, scope) : NULL;
-  uint64_t pss = g ? amounts_get(&g->amounts, AMOUNT_PSS) : UNKNOWN;
+  uint64_t pss = g ? amounts_get(&g->amounts, AMOUNT_PSS) : MISSING;
   uint64_t listed = 0;
 
-  if (pss == UNKNOWN || d->left_out == UNKNOWN || d->left_out == 0)
+  if (pss == MISSING || d->left_out == MISSING || d->left_out == 0)
     return;
   for (size_t i = 0; i < d->n_processes; i++)
     if (process_is_in(&d->processes[i], scope) &&
         !process_is_in_parent(&d->processes[i]))
       listed =
           amount_add(listed, amounts_get(&d->processes[i].amounts, AMOUNT_PSS));
-  if (listed == UNKNOWN || listed >= pss)
+  if (listed == MISSING || listed >= pss)
     return;
   write_frame(scope, out);
   fprintf(out, ";" REST " %ju\n", (uintmax_t)(pss - listed));

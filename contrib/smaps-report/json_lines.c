@@ -129,7 +129,7 @@ void json_lines_names(struct json_lines *j, const char *key,
 }
 
 void json_lines_whole(struct json_lines *j, const char *key, uint64_t value) {
-  if (begin_known(j, key, value != UNKNOWN))
+  if (begin_known(j, key, value != MISSING))
     fprintf(j->out, "%ju", (uintmax_t)value);
 }
 
@@ -145,6 +145,6 @@ void json_lines_flag(struct json_lines *j, const char *key, bool value) {
 
 void json_lines_change(struct json_lines *j, const char *key, bool is_less,
                        uint64_t value) {
-  if (begin_known(j, key, value != UNKNOWN))
+  if (begin_known(j, key, value != MISSING))
     fprintf(j->out, "%s%ju", is_less && value > 0 ? "-" : "", (uintmax_t)value);
 }

@@ -27,7 +27,7 @@ void json_lines_end(struct json_lines *j, char brace);
 void json_lines_begin_row(struct json_lines *j, const char *key);
 
 /*
- * The first four omit unknown values, NULL, UNKNOWN and NaN, from objects; in
+ * The first four omit unknown values, NULL, MISSING and NaN, from objects; in
  * the rows of a table (json_lines_begin_row()) they are null. Invalid UTF-8
  * becomes \xNN, as in a snapshot. Within markup so does what text_is_plain()
  * does not know, and no byte can end an element: < > & are escaped.

@@ -42,7 +42,7 @@ static size_t find_width(const struct options *o) {
   struct winsize size;
   uint32_t width;
 
-  if (o->width != UNKNOWN)
+  if (o->width != MISSING)
     return (size_t)o->width;
   if (parse_u32(&s, &width) && cursor_is_done(&s) && width > 0)
     return width;

@@ -453,10 +453,10 @@ int options_parse(int argc, char **argv, struct options *ret,
                   struct config_error *reason) {
   const char *word = argc > 1 ? argv[1] : "-";
   struct options o = {.command = find_command(word),
-                      .pid = UNKNOWN,
+                      .pid = MISSING,
                       .sort = column_count(),
-                      .rows_max = UNKNOWN,
-                      .width = UNKNOWN,
+                      .rows_max = MISSING,
+                      .width = MISSING,
                       .has_header = true};
   int is_named = o.command != COMMAND_TABLE, rc;
   size_t n = 0;

@@ -37,7 +37,7 @@ struct options {
   bool wants_columns; /* -c help */
   const char *files[FILES_MAX];
   size_t n_files;
-  uint64_t pid; /* UNKNOWN: none is given */
+  uint64_t pid; /* MISSING: none is given */
   unsigned sort;
   bool is_reversed;
   const char *group;          /* NULL: all; of tables a regular expression */
@@ -51,8 +51,8 @@ struct options {
   bool has_header;
   bool is_json;
   bool has_total;
-  uint64_t rows_max; /* UNKNOWN: all */
-  uint64_t width;    /* of lines; UNKNOWN: the terminal's */
+  uint64_t rows_max; /* MISSING: all */
+  uint64_t width;    /* of lines; MISSING: the terminal's */
   struct limit limit;
   const char *source;       /* -S; NULL: /proc */
   const char *config;       /* NULL if not given */

@@ -86,10 +86,10 @@ static void fill_gaps(struct document *d, const struct sum *members,
                       struct group *g) {
   const struct group *made;
 
-  if (amounts_get(&g->amounts, AMOUNT_PSS) != UNKNOWN || !members->has_parts)
+  if (amounts_get(&g->amounts, AMOUNT_PSS) != MISSING || !members->has_parts)
     return;
-  made = sum_finish(members, UNKNOWN, g->name, &d->pool);
-  if (amounts_get(&made->amounts, AMOUNT_PSS) == UNKNOWN)
+  made = sum_finish(members, MISSING, g->name, &d->pool);
+  if (amounts_get(&made->amounts, AMOUNT_PSS) == MISSING)
     return;
   g->amounts = made->amounts;
   g->pss_error = made->pss_error;
@@ -163,7 +163,7 @@ static void write_group(const struct page *page, struct json_lines *j,
   write_usage(j, &g.amounts, &split);
   json_lines_whole(j, "pss_error", g.pss_error);
   write_causes(j, &g);
-  json_lines_whole(j, "at_least", (g.at_least >> AMOUNT_PSS) & 1 ? 1 : UNKNOWN);
+  json_lines_whole(j, "at_least", (g.at_least >> AMOUNT_PSS) & 1 ? 1 : MISSING);
   if (old)
     json_lines_whole(j, "old_pss", amounts_get(&old->amounts, AMOUNT_PSS));
   else if (page->old)
@@ -241,7 +241,7 @@ static void write_mappings_of(struct json_lines *j, const struct process *p) {
     return;
   json_lines_begin(j, NULL, '[');
   for (size_t i = 0; i < p->n_mappings; i++)
-    write_mapping(j, &p->mappings[i], UNKNOWN);
+    write_mapping(j, &p->mappings[i], MISSING);
   json_lines_end(j, ']');
 }
 
@@ -293,8 +293,8 @@ static void write_change(const struct page *page, struct json_lines *j,
   json_lines_text(j, NULL, c->name);
   json_lines_whole(j, NULL, c->old);
   json_lines_whole(j, NULL, c->new);
-  json_lines_whole(j, NULL, was ? was->pid : UNKNOWN);
-  json_lines_whole(j, NULL, is ? is->pid : UNKNOWN);
+  json_lines_whole(j, NULL, was ? was->pid : MISSING);
+  json_lines_whole(j, NULL, is ? is->pid : MISSING);
   json_lines_text(j, NULL,
                   is    ? process_main_group(page->document, is)
                   : was ? process_main_group(page->old, was)

@@ -198,7 +198,7 @@ void schema_forget(enum place place, void *ret) {
       continue;
     field = (char *)ret + key->offset;
     if (key->type == WHOLE)
-      *(uint64_t *)field = UNKNOWN;
+      *(uint64_t *)field = MISSING;
     if (key->type == SECONDS)
       *(double *)field = (double)NAN;
   }

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-static const struct split unknown_split = {UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN,
-                                           UNKNOWN};
+static const struct split unknown_split = {MISSING, MISSING, MISSING, MISSING,
+                                           MISSING};
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
@@ -12,7 +12,7 @@ static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static uint64_t twice(uint64_t a) {
   uint64_t sum = amount_add(a, a);
 
-  return sum == UNKNOWN ? UNKNOWN - 1 : sum;
+  return sum == MISSING ? MISSING - 1 : sum;
 }
 
 struct range {
@@ -45,7 +45,7 @@ static struct range private_range(const struct amounts *a, uint64_t pss_anon,
   struct range r = {.low = amount_less(uss, pss_other),
                     .high = least(uss, pss_anon)};
 
-  if (anonymous == UNKNOWN || rss == UNKNOWN)
+  if (anonymous == MISSING || rss == MISSING)
     return r;
   r.low = least(most(r.low, least_private(anonymous, pss_anon)),
                 least(uss, pss_anon));
@@ -61,8 +61,8 @@ struct split split_amounts(const struct amounts *a) {
   uint64_t shmem = amounts_get(a, AMOUNT_PSS_SHMEM);
   struct split s;
 
-  if (pss == UNKNOWN || anon == UNKNOWN || shmem == UNKNOWN ||
-      amounts_get(a, AMOUNT_USS) == UNKNOWN)
+  if (pss == MISSING || anon == MISSING || shmem == MISSING ||
+      amounts_get(a, AMOUNT_USS) == MISSING)
     return unknown_split;
   s.anon = least(anon, pss);
   s.shmem = least(shmem, pss - s.anon);
@@ -90,10 +90,10 @@ static bool is_shmem(const struct mapping *m) {
 static uint64_t anonymous_of(const struct mapping *m, uint64_t rss) {
   uint64_t known = amounts_get(&m->amounts, AMOUNT_ANONYMOUS);
 
-  if (known != UNKNOWN)
+  if (known != MISSING)
     return least(known, rss);
   if (!m->name)
-    return UNKNOWN;
+    return MISSING;
   return m->name[0] == '[' && !is_shmem(m) ? rss : 0;
 }
 
@@ -109,10 +109,10 @@ struct split split_mapping(const struct mapping *m) {
   uint64_t pss = amounts_get(a, AMOUNT_PSS);
   uint64_t rss = amounts_get(a, AMOUNT_RSS);
   uint64_t uss = mapping_uss(m);
-  uint64_t anonymous = rss == UNKNOWN ? UNKNOWN : anonymous_of(m, rss);
+  uint64_t anonymous = rss == MISSING ? MISSING : anonymous_of(m, rss);
   struct split s = {.anon = 0};
 
-  if (pss == UNKNOWN || uss == UNKNOWN || anonymous == UNKNOWN)
+  if (pss == MISSING || uss == MISSING || anonymous == MISSING)
     return unknown_split;
   uss = least(uss, least(pss, rss));
   set_private(&s, (struct range){.low = amount_less(uss, rss - anonymous),
@@ -134,7 +134,7 @@ static void add(struct split *sum, const struct split *s) {
 struct split split_process(const struct process *p) {
   struct split sum = split_amounts(&p->amounts);
 
-  if (sum.anon != UNKNOWN || p->n_mappings == 0)
+  if (sum.anon != MISSING || p->n_mappings == 0)
     return sum;
   sum = (struct split){.anon = 0};
   for (size_t i = 0; i < p->n_mappings; i++) {

@@ -9,7 +9,7 @@
 
 #include "document.h"
 
-/* In bytes. If one amount is UNKNOWN, all are; but a sum of mappings has the
+/* In bytes. If one amount is MISSING, all are; but a sum of mappings has the
  * known parts of anon, file and shmem. */
 struct split {
   uint64_t anon, file, shmem; /* add up to the PSS where all is known */

@@ -9,11 +9,11 @@
 static void add_amount(struct sum *s, enum amount i, uint64_t bytes) {
   bool is_first = !s->has_parts;
 
-  if ((bytes == UNKNOWN) != (s->values[i] == UNKNOWN) && !is_first)
+  if ((bytes == MISSING) != (s->values[i] == MISSING) && !is_first)
     s->at_least |= UINT32_C(1) << i;
-  if (is_first || s->values[i] == UNKNOWN)
+  if (is_first || s->values[i] == MISSING)
     s->values[i] = bytes;
-  else if (bytes != UNKNOWN)
+  else if (bytes != MISSING)
     s->values[i] = amount_add(s->values[i], bytes);
 }
 
@@ -27,29 +27,29 @@ void sum_add_amounts(struct sum *s, const struct amounts *a) {
 static void keep_whole(struct sum *s) {
   for (unsigned i = 0; i < AMOUNTS; i++)
     if ((s->at_least >> i) & 1)
-      s->values[i] = UNKNOWN;
+      s->values[i] = MISSING;
   s->at_least = 0;
 }
 
 void sum_keep_least(struct sum *s) {
   for (unsigned i = 0; i < AMOUNTS; i++)
-    if (s->values[i] != UNKNOWN)
+    if (s->values[i] != MISSING)
       s->at_least |= UINT32_C(1) << i;
 }
 
 void sum_forget(struct sum *s) {
-  s->processes = s->threads = s->unreadable = UNKNOWN;
-  s->pss_error = s->uss_error = UNKNOWN;
+  s->processes = s->threads = s->unreadable = MISSING;
+  s->pss_error = s->uss_error = MISSING;
   s->at_least = 0;
   for (size_t i = 0; i < AMOUNTS; i++)
-    s->values[i] = UNKNOWN;
+    s->values[i] = MISSING;
 }
 
 static uint64_t least_of(const struct process *p, enum amount which,
                          uint64_t error) {
   uint64_t bytes = amounts_get(&p->amounts, which);
 
-  return bytes == UNKNOWN ? 0 : amount_less(bytes, amount_or_0(error));
+  return bytes == MISSING ? 0 : amount_less(bytes, amount_or_0(error));
 }
 
 static void add_least(struct sum *s, const struct process *p) {
@@ -95,8 +95,8 @@ static uint64_t limit_error(uint64_t error, uint64_t bytes, uint64_t least,
   uint64_t above = amount_less(most, bytes), below = amount_less(bytes, least);
   uint64_t possible = above > below ? above : below;
 
-  if (bytes == UNKNOWN || error == UNKNOWN)
-    return UNKNOWN;
+  if (bytes == MISSING || error == MISSING)
+    return MISSING;
   return error < possible ? error : possible;
 }
 
@@ -188,8 +188,8 @@ static const struct mapping **list(const struct document *d,
 
 /* Mappings that were read whole have neither pages nor an error. */
 static uint64_t add_sampled(uint64_t sum, uint64_t more) {
-  if (sum == UNKNOWN || more == UNKNOWN)
-    return sum == UNKNOWN ? more : sum;
+  if (sum == MISSING || more == MISSING)
+    return sum == MISSING ? more : sum;
   return amount_add(sum, more);
 }
 
@@ -199,8 +199,8 @@ static struct mapping add_up(const struct mapping *const *same, size_t n,
   struct mapping m = {.name = same[0]->name,
                       .permissions = same[0]->permissions,
                       .processes = n,
-                      .pages_sampled = UNKNOWN,
-                      .pss_error = UNKNOWN};
+                      .pages_sampled = MISSING,
+                      .pss_error = MISSING};
   struct sum sum = {0};
 
   for (size_t i = 0; i < n; i++) {
@@ -216,10 +216,10 @@ static struct mapping add_up(const struct mapping *const *same, size_t n,
   }
   /* The rest of each process stands for other mappings. */
   if (!m.name)
-    m.processes = UNKNOWN;
+    m.processes = MISSING;
   keep_whole(&sum);
-  if (sum.values[AMOUNT_PSS] == UNKNOWN)
-    m.pss_error = UNKNOWN;
+  if (sum.values[AMOUNT_PSS] == MISSING)
+    m.pss_error = MISSING;
   amounts_pack(&m.amounts, pool, sum.values);
   return m;
 }

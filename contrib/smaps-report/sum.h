@@ -10,11 +10,11 @@
 /* A zeroed sum has no parts. */
 struct sum {
   uint64_t processes;
-  uint64_t threads;         /* UNKNOWN if unknown for one process */
-  uint64_t values[AMOUNTS]; /* UNKNOWN if unknown for all processes */
+  uint64_t threads;         /* MISSING if unknown for one process */
+  uint64_t values[AMOUNTS]; /* MISSING if unknown for all processes */
   uint32_t at_least;
   uint64_t unreadable;
-  uint64_t pss_error, uss_error; /* UNKNOWN if unknown */
+  uint64_t pss_error, uss_error; /* MISSING if unknown */
   uint64_t pss_least, uss_least; /* of processes, without their errors */
   bool has_parts;                /* amounts were added */
 };
@@ -36,7 +36,7 @@ struct sum *sum_groups(const struct document *d, const struct filters *f);
 
 /*
  * Makes a group of that name in the pool. Its errors are limited to what is
- * possible: the processes have no more than most_bytes in all (UNKNOWN if that
+ * possible: the processes have no more than most_bytes in all (MISSING if that
  * is unknown), and no less than each of them has for certain. The error of an
  * unknown amount is unknown.
  */

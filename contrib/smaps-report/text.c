@@ -131,9 +131,9 @@ static void add_human(struct text *t, uint64_t bytes) {
 }
 
 void text_add_bytes(struct text *t, uint64_t bytes, const struct style *s) {
-  bool has_total = s->mem_total != UNKNOWN && s->mem_total > 0;
+  bool has_total = s->mem_total != MISSING && s->mem_total > 0;
 
-  if (bytes == UNKNOWN || (s->unit == UNIT_PERCENT && !has_total))
+  if (bytes == MISSING || (s->unit == UNIT_PERCENT && !has_total))
     text_add(t, "-");
   else if (s->unit == UNIT_HUMAN)
     add_human(t, bytes);
@@ -152,7 +152,7 @@ void text_add_error(struct text *t, uint64_t bytes, const struct style *s) {
 
 void text_add_change(struct text *t, bool is_less, uint64_t bytes,
                      const struct style *s) {
-  if (bytes != UNKNOWN && bytes > 0)
+  if (bytes != MISSING && bytes > 0)
     text_add(t, is_less ? "-" : "+");
   text_add_bytes(t, bytes, s);
 }

@@ -31,7 +31,7 @@ struct style {
   bool is_utf8; /* the locale is UTF-8; if not, all but ASCII is escaped */
   bool has_header;
   enum unit unit;
-  uint64_t mem_total; /* for UNIT_PERCENT; may be UNKNOWN */
+  uint64_t mem_total; /* for UNIT_PERCENT; may be MISSING */
 };
 
 /* A line under construction. A zeroed text is empty. Exits if memory runs out.
@@ -58,7 +58,7 @@ void text_addf(struct text *t, const char *format, ...)
 void text_add_name(struct text *t, const char *name, const struct style *s);
 
 /* Adds an amount in the style's unit: 1234 (KiB), 1.2M or 3.45%; "-" for
- * UNKNOWN. */
+ * MISSING. */
 void text_add_bytes(struct text *t, uint64_t bytes, const struct style *s);
 /* Adds " ± 0.5G"; nothing for 0. */
 void text_add_error(struct text *t, uint64_t bytes, const struct style *s);

@@ -26,9 +26,9 @@ struct view {
  * mapped, and 1 % for changes in the meantime; or else all memory. */
 static uint64_t most_of_processes(const struct document *d) {
   uint64_t mapped =
-      d->has_host_memory ? d->host_memory.parts[PART_GROUPS] : UNKNOWN;
+      d->has_host_memory ? d->host_memory.parts[PART_GROUPS] : MISSING;
 
-  return mapped == UNKNOWN ? d->mem_total : amount_add(mapped, mapped / 100);
+  return mapped == MISSING ? d->mem_total : amount_add(mapped, mapped / 100);
 }
 
 static void add_processes(struct view *v, struct table *t) {
@@ -53,7 +53,7 @@ static bool may_lack_members(const struct document *d) {
   bool has_unidentified = false;
 
   for (size_t i = 0; i < d->n_groups; i++)
-    has_unknown |= d->groups[i].processes == UNKNOWN;
+    has_unknown |= d->groups[i].processes == MISSING;
   for (size_t i = 0; i < d->n_processes; i++) {
     has_first |= d->processes[i].pid == 1;
     has_unidentified |= process_is_unknown(&d->processes[i]);
@@ -89,7 +89,7 @@ static void sum_group(struct view *v, const struct group *g) {
 
 /* A capture has not all processes: the total of several groups is unknown. */
 static bool has_all_members(const struct document *d) {
-  return !document_scope(d) && d->left_out == UNKNOWN;
+  return !document_scope(d) && d->left_out == MISSING;
 }
 
 static void add_whole_groups(struct view *v, struct table *t) {
@@ -153,7 +153,7 @@ static const char *user_of(struct document *d, const struct process *p) {
 
   if (p->user)
     return p->user;
-  if (p->uid == UNKNOWN)
+  if (p->uid == MISSING)
     return "-";
   snprintf(number, sizeof(number), "%ju", (uintmax_t)p->uid);
   return pool_intern(&d->pool, number, strlen(number));
@@ -216,7 +216,7 @@ static void add_mappings(struct view *v, struct table *t) {
     v->sum.pss_error =
         amount_add(v->sum.pss_error, amount_or_0(m.all[i].pss_error));
   }
-  v->sum.uss_error = UNKNOWN;
+  v->sum.uss_error = MISSING;
   v->sum.processes += m.processes;
 }
 
@@ -251,7 +251,7 @@ static void set_total(struct view *v, struct table *t) {
   t->has_total = v->options->has_total;
   if (t->kind == ROW_AREA) {
     if (v->lacks_sum)
-      v->area_total.used = v->area_total.cache = UNKNOWN;
+      v->area_total.used = v->area_total.cache = MISSING;
     t->total = (struct row){
         .kind = ROW_AREA, .is_total = true, .area = &v->area_total};
     return;
@@ -328,7 +328,7 @@ static void fill(struct view *v, struct table *t) {
 
   v->sum = (struct sum){0};
   v->lacks_sum = false;
-  v->area_total = (struct area){.name = "total", .error = UNKNOWN};
+  v->area_total = (struct area){.name = "total", .error = MISSING};
   for (size_t i = 0; i < v->n_documents; i++) {
     t->document = (uint16_t)i;
     v->document = v->documents[i];

@@ -41,7 +41,7 @@ struct session {
    * follows is the thread's. */
   int ends[2];
   struct probe *probe;
-  uint64_t pid; /* of a close-up; UNKNOWN: a refresh */
+  uint64_t pid; /* of a close-up; MISSING: a refresh */
   bool has_document;
   struct document document;
   struct config_error reason; /* where there is no document */
@@ -202,7 +202,7 @@ static void *make_samples(void *context) {
 
   while (recv(s->ends[1], &byte, 1, 0) == 1) {
     int rc =
-        s->pid == UNKNOWN
+        s->pid == MISSING
             ? live_refresh(s->probe, &s->document, &s->reason)
             : live_close_up(s->probe, s->pid, NULL, &s->document, &s->reason);
 
@@ -233,10 +233,10 @@ static int start_thread(struct session *s) {
 /* Asks for the mappings that are shown, or for a refresh that is due. */
 static void ask(struct session *s) {
   s->pid = watch_pid(&s->watch);
-  if (s->wants_close_up && s->pid != UNKNOWN) {
+  if (s->wants_close_up && s->pid != MISSING) {
     s->wants_close_up = false;
   } else if (!s->watch.is_frozen && now_ns() >= s->next_ns) {
-    s->pid = UNKNOWN;
+    s->pid = MISSING;
     s->next_ns = now_ns() + s->interval_ns;
     s->wants_close_up = true;
   } else {
@@ -253,7 +253,7 @@ static void take_sample(struct session *s) {
     return;
   s->screen.is_busy = false;
   d = s->has_document ? &s->document : NULL;
-  if (s->pid != UNKNOWN) {
+  if (s->pid != MISSING) {
     watch_take_close_up(&s->watch, s->pid, d, s->reason.text);
     return;
   }
@@ -307,7 +307,7 @@ static void begin(struct session *s, const struct options *o) {
       .screen.seconds = o->watch_seconds,
       .screen.style = {.is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
                        .unit = UNIT_HUMAN,
-                       .mem_total = UNKNOWN}};
+                       .mem_total = MISSING}};
   watch_init(&s->watch);
 }
 

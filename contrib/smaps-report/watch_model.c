@@ -21,7 +21,7 @@ static void replace(char **place, const char *text) {
 }
 
 void watch_init(struct watch *w) {
-  *w = (struct watch){.sort = SORT_PSS, .pid = UNKNOWN};
+  *w = (struct watch){.sort = SORT_PSS, .pid = MISSING};
 }
 
 static void forget_rows(struct watch_rows *rows) {
@@ -124,7 +124,7 @@ static struct watch_rows list_mappings(const struct process *p) {
 /* ---- growth ---- */
 
 static double change_between(uint64_t old, uint64_t new) {
-  bool is_known = old != UNKNOWN && new != UNKNOWN;
+  bool is_known = old != MISSING && new != MISSING;
 
   return is_known ? (double)new - (double)old : (double)NAN;
 }
@@ -146,9 +146,9 @@ static void update(struct watch_rows *rows, struct watch_rows new) {
             : NULL;
     uint64_t pss = row->amounts[SORT_PSS];
 
-    row->first = old && old->first != UNKNOWN ? old->first : pss;
+    row->first = old && old->first != MISSING ? old->first : pss;
     row->start = change_between(row->first, pss);
-    row->last = change_between(old ? old->amounts[SORT_PSS] : UNKNOWN, pss);
+    row->last = change_between(old ? old->amounts[SORT_PSS] : MISSING, pss);
   }
   forget_rows(rows);
   *rows = new;
@@ -182,7 +182,7 @@ static double number_of(const struct watch_row *row, enum watch_sort sort) {
 
   if (sort == SORT_START || sort == SORT_LAST)
     return sort == SORT_START ? row->start : row->last;
-  return whole == UNKNOWN ? (double)NAN : (double)whole;
+  return whole == MISSING ? (double)NAN : (double)whole;
 }
 
 /* Unknown numbers come last, also in the other direction. */
@@ -358,7 +358,7 @@ bool watch_leave(struct watch *w) {
 }
 
 uint64_t watch_pid(const struct watch *w) {
-  return w->level == LEVEL_MAPPINGS ? w->pid : UNKNOWN;
+  return w->level == LEVEL_MAPPINGS ? w->pid : MISSING;
 }
 
 /* ---- settings ---- */

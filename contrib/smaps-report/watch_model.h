@@ -31,11 +31,11 @@ struct watch_row {
   char *key; /* identifies the row in each refresh */
   const struct process *process;   /* of a row of processes */
   const struct mapping *mapping;   /* of a row of mappings */
-  uint64_t amounts[SORT_SWAP + 1]; /* bytes or UNKNOWN */
+  uint64_t amounts[SORT_SWAP + 1]; /* bytes or MISSING */
   uint64_t pss_error;
   /* The processes of a group, the pid of a process, the areas of a mapping. */
   uint64_t count;
-  uint64_t first;     /* the first PSS that was known; or UNKNOWN */
+  uint64_t first;     /* the first PSS that was known; or MISSING */
   double start, last; /* the changes of PSS in bytes; NaN: unknown */
 };
 
@@ -90,7 +90,7 @@ bool watch_enter(struct watch *w);
 /* Goes back. True if there is a level above. */
 bool watch_leave(struct watch *w);
 
-/* The process whose mappings are shown; UNKNOWN if none are. */
+/* The process whose mappings are shown; MISSING if none are. */
 uint64_t watch_pid(const struct watch *w);
 
 /* Selects a row so many further down, and at most the last or first. */

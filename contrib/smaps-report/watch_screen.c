@@ -80,8 +80,8 @@ static void add_amounts(struct text *line, const struct watch_row *row,
     if (!is_shown((enum watch_sort)i))
       continue;
     text_add_bytes(field, row->amounts[i], s);
-    if (i == SORT_PSS && row->pss_error != UNKNOWN &&
-        row->amounts[i] != UNKNOWN &&
+    if (i == SORT_PSS && row->pss_error != MISSING &&
+        row->amounts[i] != MISSING &&
         (double)row->pss_error > ERROR_SHOWN * (double)row->amounts[i])
       text_add(field, "~");
     add_right(line, field, AMOUNT_WIDTH);
@@ -90,7 +90,7 @@ static void add_amounts(struct text *line, const struct watch_row *row,
 
 static void add_change(struct text *line, double change, const struct style *s,
                        struct text *field) {
-  uint64_t bytes = isnan(change) ? UNKNOWN : (uint64_t)fabs(change);
+  uint64_t bytes = isnan(change) ? MISSING : (uint64_t)fabs(change);
 
   text_add_change(field, change < 0, bytes, s);
   add_right(line, field, CHANGE_WIDTH);
@@ -127,7 +127,7 @@ static void add_row(struct text *line, const struct watch *w,
     add_change(line, row->start, s, &field);
   if (is_shown(SORT_LAST))
     add_change(line, row->last, s, &field);
-  if (row->count == UNKNOWN)
+  if (row->count == MISSING)
     text_add(&field, "-");
   else
     text_addf(&field, "%" PRIu64, row->count);

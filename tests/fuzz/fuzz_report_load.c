@@ -153,7 +153,7 @@ static void show_page(struct document *d, struct document *same) {
 static void require_none(const struct changes *changes) {
   for (size_t i = 0; i < changes->n; i++) {
     require(changes->all[i].how == HOW_STAYED);
-    require(changes->all[i].size == UNKNOWN);
+    require(changes->all[i].size == MISSING);
   }
 }
 

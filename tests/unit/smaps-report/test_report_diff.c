@@ -103,7 +103,7 @@ static void check(struct pair *p, const struct changes *changes,
                   const char *expected) {
   static const char *const hows[] = {"stayed", "restarted", "new",
                                      "gone",   "listed",    "unlisted"};
-  struct style s = {.mem_total = UNKNOWN, .unit = UNIT_HUMAN};
+  struct style s = {.mem_total = MISSING, .unit = UNIT_HUMAN};
   struct text t = {0};
 
   text_add(&t, "");

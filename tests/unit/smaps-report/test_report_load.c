@@ -94,9 +94,9 @@ static void check_groups(const struct document *d) {
 
   assert_int_equal(d->n_groups, 2);
   assert_string_equal(a->name, "a");
-  assert_true(a->processes == UNKNOWN && isnan(a->age) && isnan(a->uptime) &&
-              a->uss_error == UNKNOWN && a->cgroup_memory == UNKNOWN &&
-              a->oom_kill == UNKNOWN && a->growth == UNKNOWN &&
+  assert_true(a->processes == MISSING && isnan(a->age) && isnan(a->uptime) &&
+              a->uss_error == MISSING && a->cgroup_memory == MISSING &&
+              a->oom_kill == MISSING && a->growth == MISSING &&
               isnan(a->until_limit));
   assert_non_null(web);
   assert_null(document_group(d, "nobody"));
@@ -122,7 +122,7 @@ static void check_groups(const struct document *d) {
   assert_true(amounts_get(&web->amounts, AMOUNT_KERNEL_STACK) == 8);
   assert_true(amounts_get(&web->amounts, AMOUNT_PSS) == UINT64_MAX - 1);
   assert_true(amounts_get(&web->amounts, AMOUNT_USS) == 0);
-  assert_true(amounts_get(&web->amounts, AMOUNT_RSS) == UNKNOWN);
+  assert_true(amounts_get(&web->amounts, AMOUNT_RSS) == MISSING);
 }
 
 static void check_process(const struct document *d) {
@@ -140,7 +140,7 @@ static void check_process(const struct document *d) {
   assert_true(p->is_inherited && !d->processes[1].is_inherited);
   assert_int_equal(p->pss_error, 9);
   assert_int_equal(p->uss_error, 18);
-  assert_true(d->processes[1].uss_error == UNKNOWN);
+  assert_true(d->processes[1].uss_error == MISSING);
   assert_true(p->uptime > 7.2 && p->uptime < 7.3);
   assert_true(isnan(d->processes[1].uptime));
   assert_int_equal(p->n_also, 2);
@@ -150,13 +150,13 @@ static void check_process(const struct document *d) {
   assert_string_equal(p->mappings[0].permissions, "rw-p");
   assert_int_equal(p->mappings[0].pages_sampled, 9);
   assert_int_equal(p->mappings[0].pss_error, 3);
-  assert_true(p->mappings[1].pages_sampled == UNKNOWN);
-  assert_true(p->mappings[1].pss_error == UNKNOWN);
+  assert_true(p->mappings[1].pages_sampled == MISSING);
+  assert_true(p->mappings[1].pss_error == MISSING);
   assert_null(p->mappings[1].name);
   assert_int_equal(amounts_get(&p->mappings[1].amounts, AMOUNT_PSS), 1);
   assert_int_equal(amounts_get(&p->amounts, AMOUNT_RSS), 3);
   assert_null(d->processes[1].comm);
-  assert_true(d->processes[1].rule == UNKNOWN);
+  assert_true(d->processes[1].rule == MISSING);
 }
 
 TEST(everything_in_a_document_is_kept) {
@@ -286,7 +286,7 @@ TEST(unknown_keys_are_skipped_with_all_they_hold) {
 
   assert_int_equal(d.n_processes, 1);
   assert_int_equal(d.processes[0].pid, 7);
-  assert_true(amounts_get(&d.processes[0].amounts, AMOUNT_PSS) == UNKNOWN);
+  assert_true(amounts_get(&d.processes[0].amounts, AMOUNT_PSS) == MISSING);
   document_done(&d);
 }
 
@@ -310,7 +310,7 @@ TEST(each_object_may_have_its_own_order) {
   assert_int_equal(amounts_get(&p[0].mappings[1].amounts, AMOUNT_USS), 7);
   assert_int_equal(p[1].uid, 8);
   assert_int_equal(p[1].pid, 9);
-  assert_true(amounts_get(&p[1].amounts, AMOUNT_PSS) == UNKNOWN);
+  assert_true(amounts_get(&p[1].amounts, AMOUNT_PSS) == MISSING);
   assert_int_equal(amounts_get(&p[1].amounts, AMOUNT_USS), 13);
   assert_int_equal(p[2].pid, 14);
   assert_int_equal(amounts_get(&p[2].amounts, AMOUNT_PSS), 16);

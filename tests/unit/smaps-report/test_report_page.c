@@ -44,7 +44,7 @@ static void assert_split(const struct split_case *c, struct split s) {
 }
 
 #define NOTHING                                                                \
-  { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN }
+  { MISSING, MISSING, MISSING, MISSING, MISSING }
 
 TEST(private_anonymous_memory_has_bounds) {
   static const struct split_case cases[] = {
@@ -76,7 +76,7 @@ TEST(private_anonymous_memory_has_bounds) {
       {"numbers that overflow are no failure",
        "'pss':18446744073709551614,'uss':1,'rss':18446744073709551614,"
        "'pss_anon':18446744073709551614,'pss_shmem':0,'anonymous':1",
-       {UNKNOWN - 1, 0, 0, 1, 0}},
+       {MISSING - 1, 0, 0, 1, 0}},
       {"an old kernel", "'pss':100,'uss':80,'rss':140", NOTHING},
       {"no reading", "'rss':140", NOTHING},
   };
@@ -132,7 +132,7 @@ TEST(mappings_are_split_by_their_anonymous_pages_and_names) {
 
 TEST(a_process_is_the_sum_of_its_mappings_where_it_has_no_rollup) {
   static const struct split_case c = {
-      "a capture", NULL, {60, 60, 0, UNKNOWN, UNKNOWN}};
+      "a capture", NULL, {60, 60, 0, MISSING, MISSING}};
   struct document d =
       load("'processes':[{'pid':1,'usage':{'pss':180,'uss':120,'rss':300},"
            "'mappings':[{'name':'[heap]'," ALL "},{'name':'/a'," ALL "},{" ALL

@@ -82,7 +82,7 @@ static void check_text(struct text *t, const char *expected, size_t width) {
 }
 
 TEST(width_is_that_on_the_screen) {
-  struct style utf8 = {.is_utf8 = true, .mem_total = UNKNOWN};
+  struct style utf8 = {.is_utf8 = true, .mem_total = MISSING};
   struct text t = {0};
 
   text_add_name(&t, "na\xc3\xafve \xe4\xb8\xad\xe6\x96\x87 e\xcc\x81", &utf8);
@@ -96,7 +96,7 @@ TEST(text_is_cut_between_characters) {
 #define ACCENT "e\xcc\x81"
   static const char *const cut[] = {
       "", "a", "a", "a" WIDE, "a" WIDE ACCENT, "a" WIDE ACCENT "z"};
-  struct style utf8 = {.is_utf8 = true, .mem_total = UNKNOWN};
+  struct style utf8 = {.is_utf8 = true, .mem_total = MISSING};
 
   for (size_t width = 0; width < LENGTH(cut); width++) {
     struct text t = {0};
@@ -120,8 +120,8 @@ TEST(amounts_have_the_unit_asked_for) {
       {1048524, {"1024", "1023.9K", "102.39%"}},
       {1048575, {"1024", "1.0M", "102.40%"}},
       {UINT64_C(3) << 29, {"1572864", "1.5G", "157286.40%"}},
-      {UNKNOWN - 1, {"18014398509481984", "16.0E", NULL}},
-      {UNKNOWN, {"-", "-", "-"}},
+      {MISSING - 1, {"18014398509481984", "16.0E", NULL}},
+      {MISSING, {"-", "-", "-"}},
   };
 
   for (size_t i = 0; i < LENGTH(cases); i++)
@@ -169,13 +169,13 @@ TEST(json_is_valid_and_safe) {
                   "\\\x1b\x7f\xc2\x9b\xe2\x80\xae\xf3\xa0\x81\x81\xc3\xa9");
   json_lines_text(&j, "b", "x\xff");
   json_lines_text(&j, "none", NULL);
-  json_lines_whole(&j, "c", UNKNOWN - 1);
-  json_lines_whole(&j, "none", UNKNOWN);
+  json_lines_whole(&j, "c", MISSING - 1);
+  json_lines_whole(&j, "none", MISSING);
   json_lines_real(&j, "d", 0.1);
   json_lines_real(&j, "none", (double)NAN);
   json_lines_change(&j, "e", true, 5);
   json_lines_change(&j, "f", true, 0);
-  json_lines_change(&j, "none", true, UNKNOWN);
+  json_lines_change(&j, "none", true, MISSING);
   json_lines_begin(&j, "g", '[');
   json_lines_end(&j, ']');
   json_lines_end(&j, '}');

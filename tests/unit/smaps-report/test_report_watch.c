@@ -184,14 +184,14 @@ WATCH_TEST(one_goes_into_a_group_and_a_process_and_back) {
   assert_true(watch_enter(&w));
   assert_shown("JAVA -JAR X small");
   assert_int_equal(w.rows[0].count, 11);
-  assert_int_equal(watch_pid(&w), UNKNOWN);
+  assert_int_equal(watch_pid(&w), MISSING);
   assert_true(watch_enter(&w));
   assert_int_equal(watch_pid(&w), 11);
   assert_shown("");
   take_mappings("30");
   assert_shown("HEAP lib rest");
   assert_int_equal(w.rows[0].amounts[SORT_USS], 5);
-  assert_int_equal(w.rows[1].amounts[SORT_USS], UNKNOWN);
+  assert_int_equal(w.rows[1].amounts[SORT_USS], MISSING);
   assert_int_equal(w.rows[1].count, 2);
   assert_false(watch_enter(&w));
   take_mappings("10");
