@@ -26,7 +26,7 @@ SHAPE         := $(B)/tests/support/shape
 SUPPORT_LIB   := $(B)/tests/support/support.a
 FAULTS_OBJ    := $(B)/tests/support/faults.o
 GLUE_SUPPORT  := $(B)/tests/support/stub_daemon.o $(B)/tests/support/items.o \
-  $(FAULTS_OBJ)
+  $(B)/tests/support/glue.o $(FAULTS_OBJ)
 TEST_OBJ      := $(patsubst %.c,$(B)/%.o,$(SUPPORT_SRC) $(UNIT_SRC) \
   $(wildcard tests/bench/*.c tests/fuzz/*.c))
 
@@ -138,8 +138,8 @@ $(call wrap,$(FAULTY),malloc calloc realloc reallocarray strdup strndup free \
   plugin_register_complex_read plugin_register_notification \
   plugin_dispatch_values)
 
-$(UNIT_GLUE_BIN): %: %.o $(SUPPORT_LIB) $(filter-out $(FAULTS_OBJ),$(GLUE_SUPPORT)) \
-  $(GLUE_OBJ) $(CORE_LIB)
+$(UNIT_GLUE_BIN): %: %.o $(filter-out $(FAULTS_OBJ),$(GLUE_SUPPORT)) \
+  $(SUPPORT_LIB) $(GLUE_OBJ) $(CORE_LIB)
 	$(call say,LD,$@)
 	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka $(LIBS)
 
