@@ -91,7 +91,7 @@ void pass(struct family *f, unsigned seconds) {
   newborn_estimate_all(&f->cycle, &f->table);
   for (size_t i = 0; i < f->table.n; i++)
     if (f->table.processes[i]->member)
-      estimator_expect(&f->cycle, &f->table.processes[i]->member->track);
+      estimator_advance(&f->table.processes[i]->member->track);
 }
 
 void read_one(struct family *f, unsigned slot) {

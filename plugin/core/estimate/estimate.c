@@ -39,23 +39,19 @@ static void cap(struct rollup *u, enum rollup_field f, uint64_t most) {
 
 /* --- causes, in the order in which they are applied --- */
 
-static const struct baseline *baseline_of(const struct change *c) {
-  return &c->track->baseline;
-}
-
 /* Each pays so many times as much. A count of 0 is unknown. */
-static double relatives_factor(const struct change *c) {
-  uint32_t before = baseline_of(c)->relatives;
+static double relatives_factor(const struct track *t) {
+  uint32_t before = t->baseline.relatives;
 
   return before == 0 || !RULE(relatives_factor)
              ? 1
-             : (double)before / fork_family_size(c->track);
+             : (double)before / fork_family_size(t);
 }
 
 /* The last of a fork family shares with nobody. */
-static bool is_last(const struct change *c) {
-  return RULE(last_owns) && baseline_of(c)->relatives > 1 &&
-         fork_family_size(c->track) == 1;
+static bool is_last(const struct track *t) {
+  return RULE(last_owns) && t->baseline.relatives > 1 &&
+         fork_family_size(t) == 1;
 }
 
 static void own_all(const struct baseline *b, struct rollup *u) {
@@ -67,10 +63,10 @@ static void own_all(const struct baseline *b, struct rollup *u) {
 
 /* With more relatives a shared page costs each of them less, and so it does
  * with more processes that map it. Private memory stays as it is. */
-static void scale_shared_part(const struct change *c, struct rollup *u) {
-  const struct baseline *b = baseline_of(c);
+static void scale_shared_part(const struct track *t, struct rollup *u) {
+  const struct baseline *b = &t->baseline;
   struct private_bytes own = baseline_private(b);
-  double factor = relatives_factor(c), cost = c->track->since.cost;
+  double factor = relatives_factor(t), cost = t->since.cost;
   bool is_of_shmem = rollup_is_of_shmem(&b->rollup);
   uint64_t own_swap =
       amount_from((double)b->at.vm_swap_kb * baseline_private_swap_part(b)) *
@@ -89,7 +85,7 @@ static void scale_shared_part(const struct change *c, struct rollup *u) {
   scale_above(u, ROLLUP_PSS_SHMEM, own.shmem, is_of_shmem ? cost : factor);
   u->bytes[ROLLUP_PSS] = u->bytes[ROLLUP_PSS_ANON] + u->bytes[ROLLUP_PSS_FILE] +
                          u->bytes[ROLLUP_PSS_SHMEM];
-  if (is_last(c))
+  if (is_last(t))
     own_all(b, u);
 }
 
@@ -134,18 +130,19 @@ static void move_returned(const struct baseline *b, struct rollup *u,
   move_resident(u, (int64_t)bytes);
 }
 
-static double shared_cost(const struct change *c) {
-  return baseline_shared_cost(baseline_of(c), c->cycle->page_size);
+static double shared_cost(const struct cycle *cycle, const struct track *t) {
+  return baseline_shared_cost(&t->baseline, cycle->page_size);
 }
 
-static void move_shared(const struct change *c, struct rollup *u) {
-  double cost = shared_cost(c) * c->track->since.cost;
-  int64_t pss_by = amount_change_from((double)c->shared * cost);
+static void move_shared(const struct cycle *cycle, const struct track *t,
+                        struct rollup *u) {
+  double cost = shared_cost(cycle, t) * t->since.cost;
+  int64_t pss_by = amount_change_from((double)t->change.shared * cost);
   bool is_shmem = rollup_is_of_shmem(u);
 
   move(u, ROLLUP_PSS, pss_by);
   move(u, is_shmem ? ROLLUP_PSS_SHMEM : ROLLUP_PSS_FILE, pss_by);
-  move_resident(u, c->shared);
+  move_resident(u, t->change.shared);
 }
 
 /* Pages that were shared are copied; before, they cost little here. */
@@ -161,9 +158,9 @@ static void move_broken(const struct baseline *b, struct rollup *u,
 }
 
 /* A page of two that one has copied is the other's alone. */
-static void move_broken_by_relatives(const struct change *c, struct rollup *u) {
-  uint64_t pss = c->broken_by_relatives;
-  uint64_t own = fork_family_size(c->track) == 2
+static void move_broken_by_relatives(const struct track *t, struct rollup *u) {
+  uint64_t pss = track_broken_by_relatives(t);
+  uint64_t own = fork_family_size(t) == 2
                      ? min(2 * pss, u->bytes[ROLLUP_SHARED_DIRTY])
                      : 0;
 
@@ -175,16 +172,17 @@ static void move_broken_by_relatives(const struct change *c, struct rollup *u) {
 
 /* Memory that goes out is shared as the anonymous memory was; what comes back,
  * as the swap was. */
-static void move_swap(const struct change *c, struct rollup *u) {
-  const struct baseline *b = baseline_of(c);
+static void move_swap(const struct track *t, struct rollup *u) {
+  const struct baseline *b = &t->baseline;
   double cost = baseline_anonymous_cost(b), swapped = b->at.vm_swap_kb * 1024.0;
 
-  move(u, ROLLUP_SWAP, c->swap);
-  if (c->swap < 0)
-    u->bytes[ROLLUP_SWAP_PSS] = amount_from((double)u->bytes[ROLLUP_SWAP_PSS] *
-                                            (1 + (double)c->swap / swapped));
+  move(u, ROLLUP_SWAP, t->change.swap);
+  if (t->change.swap < 0)
+    u->bytes[ROLLUP_SWAP_PSS] =
+        amount_from((double)u->bytes[ROLLUP_SWAP_PSS] *
+                    (1 + (double)t->change.swap / swapped));
   else
-    move(u, ROLLUP_SWAP_PSS, amount_change_from((double)c->swap * cost));
+    move(u, ROLLUP_SWAP_PSS, amount_change_from((double)t->change.swap * cost));
 }
 
 /* --- relations that the kernel guarantees --- */
@@ -233,133 +231,132 @@ void estimate_settle(struct rollup *u) {
 
 /* --- all together --- */
 
-static bool has_set_changed(const struct change *c) {
-  double cost = c->track->since.cost;
+static bool has_set_changed(const struct track *t) {
+  double cost = t->since.cost;
 
-  return baseline_of(c)->relatives != fork_family_size(c->track) || cost < 1 ||
-         cost > 1;
+  return t->baseline.relatives != fork_family_size(t) || cost < 1 || cost > 1;
 }
 
-static bool is_unchanged(const struct change *c) {
-  return c->anon == 0 && c->shared == 0 && c->swap == 0 &&
-         c->track->broken_bytes == 0 && c->broken_by_relatives == 0 &&
-         !has_set_changed(c);
+static bool is_unchanged(const struct track *t) {
+  return t->change.anon == 0 && t->change.shared == 0 && t->change.swap == 0 &&
+         t->broken_bytes == 0 && track_broken_by_relatives(t) == 0 &&
+         !has_set_changed(t);
 }
 
-void estimate_rollup(const struct change *c, struct rollup *ret) {
-  const struct baseline *b = baseline_of(c);
+void estimate_rollup(const struct cycle *cycle, const struct track *t,
+                     struct rollup *ret) {
+  const struct baseline *b = &t->baseline;
 
   *ret = b->rollup;
-  if (is_unchanged(c))
+  if (is_unchanged(t))
     return;
-  if (has_set_changed(c))
-    scale_shared_part(c, ret);
-  if (c->anon != (int64_t)c->returned)
-    move_anonymous(b, ret, c->anon - (int64_t)c->returned);
-  move_returned(b, ret, c->returned);
-  move_shared(c, ret);
-  if (!is_last(c)) {
-    move_broken(b, ret, c->track->broken_bytes);
-    move_broken_by_relatives(c, ret);
+  if (has_set_changed(t))
+    scale_shared_part(t, ret);
+  if (t->change.anon != (int64_t)t->change.returned)
+    move_anonymous(b, ret, t->change.anon - (int64_t)t->change.returned);
+  move_returned(b, ret, t->change.returned);
+  move_shared(cycle, t, ret);
+  if (!is_last(t)) {
+    move_broken(b, ret, t->broken_bytes);
+    move_broken_by_relatives(t, ret);
   }
-  move_swap(c, ret);
+  move_swap(t, ret);
   estimate_settle(ret);
 }
 
 /* --- what can be wrong: files and shmem --- */
 
 /* Pages that came or went cost anything from nothing to all. */
-static double own_bound(const struct change *c) {
-  double cost = shared_cost(c);
+static double own_bound(const struct cycle *cycle, const struct track *t) {
+  double cost = shared_cost(cycle, t);
 
-  return fabs((double)c->shared) * fmax(cost, 1 - cost);
+  return fabs((double)t->change.shared) * fmax(cost, 1 - cost);
 }
 
 /* Another process that maps a private page takes half of what it costs. */
-static double no_longer_private(const struct change *c) {
-  double moved = c->track->since.moved_pages * (double)c->cycle->page_size;
+static double no_longer_private(const struct cycle *cycle,
+                                const struct track *t) {
+  double moved = t->since.moved_pages * (double)cycle->page_size;
 
-  return fmin(moved, (double)baseline_private_file_bytes(baseline_of(c))) / 2;
+  return fmin(moved, (double)baseline_private_file_bytes(&t->baseline)) / 2;
 }
 
 /* And so can, by what other processes did, those that stayed. */
-static double others_bound(const struct change *c) {
-  const struct rollup *r = &baseline_of(c)->rollup;
+static double others_bound(const struct cycle *cycle, const struct track *t) {
+  const struct rollup *r = &t->baseline.rollup;
   uint64_t pss =
       r->bytes[rollup_is_of_shmem(r) ? ROLLUP_PSS_SHMEM : ROLLUP_PSS_FILE];
 
   if (!rollup_has(r, ROLLUP_PSS_FILE)) /* before 5.3 */
     pss = minus(r->bytes[ROLLUP_PSS], rollup_uss(r));
-  return (double)pss * c->track->since.moved + no_longer_private(c);
+  return (double)pss * t->since.moved + no_longer_private(cycle, t);
 }
 
 /* --- anonymous memory --- */
 
 /* Memory that came since the baseline can have come before the fork. */
-static double anonymous_most(const struct change *c) {
-  return (double)baseline_of(c)->rollup.bytes[ROLLUP_ANONYMOUS] +
-         fmax((double)c->anon, 0);
+static double anonymous_most(const struct track *t) {
+  return (double)t->baseline.rollup.bytes[ROLLUP_ANONYMOUS] +
+         fmax((double)t->change.anon, 0);
 }
 
 /* Relatives share pages of the kind, too, whose cost the set does not know. */
-static double relatives_bound(const struct change *c) {
-  const struct rollup *r = &baseline_of(c)->rollup;
+static double relatives_bound(const struct track *t) {
+  const struct rollup *r = &t->baseline.rollup;
   uint64_t pages =
       r->bytes[rollup_is_of_shmem(r) ? ROLLUP_PSS_FILE : ROLLUP_PSS_SHMEM];
 
-  return track_relatives_moved(c->track) * (anonymous_most(c) + (double)pages);
+  return track_relatives_moved(t) * (anonymous_most(t) + (double)pages);
 }
 
 /* The estimate takes it to cost half way between its least and its most; but
  * SwapPss does not show what relatives have in memory. */
-static double returned_error(const struct change *c) {
-  double n = fork_family_size(c->track);
-  double part =
-      n > 1 ? 1 - 1 / n : (1 - baseline_swap_cost(baseline_of(c))) / 2;
+static double returned_error(const struct track *t) {
+  double n = fork_family_size(t);
+  double part = n > 1 ? 1 - 1 / n : (1 - baseline_swap_cost(&t->baseline)) / 2;
 
-  return (double)c->returned * part;
+  return (double)t->change.returned * part;
 }
 
 /* Memory that relatives got back from swap is theirs alone, or is shared with
  * this process: then it pays only its part of that. */
-static double returned_to_relatives(const struct change *c) {
-  const struct track *t = c->track;
+static double returned_to_relatives(const struct track *t) {
   uint64_t returned =
       t->family ? t->family->told.got_back - t->told.got_back : 0;
 
-  return fmin((double)returned, anonymous_most(c)) *
+  return fmin((double)returned, anonymous_most(t)) *
          (1 - 1 / (double)fork_family_size(t));
 }
 
 /* What it freed is taken for private: if it was not, the process had paid a
  * part only, and now relatives pay that. At most all of them have freed the
  * same pages, and this process is left with these alone. */
-static double freed(const struct change *c) {
-  const struct track *t = c->track;
-  const struct baseline *b = baseline_of(c);
+static double freed(const struct track *t) {
+  const struct baseline *b = &t->baseline;
   double n = fork_family_size(t);
   uint64_t others = t->family ? t->family->told.freed - t->told.freed : 0;
   double same = n > 1 ? (double)others / (n - 1) : 0;
 
-  return (double)c->freed * (1 - baseline_cow_cost(b)) +
+  return (double)t->change.freed * (1 - baseline_cow_cost(b)) +
          fmin(same, (double)baseline_cow_shared(b)) * (1 - 1 / n);
 }
 
 /* Memory that went to swap was shared as likely as any other. */
-static double swapped_out(const struct change *c) {
-  double bytes = fmin(fmax((double)-c->anon, 0), fmax((double)c->swap, 0));
+static double swapped_out(const struct track *t) {
+  double bytes =
+      fmin(fmax((double)-t->change.anon, 0), fmax((double)t->change.swap, 0));
 
-  return bytes * (1 - baseline_anonymous_cost(baseline_of(c)));
+  return bytes * (1 - baseline_anonymous_cost(&t->baseline));
 }
 
 /* Pages that were not merged cannot be taken apart; before 6.7 the kernel does
  * not say which were. Pages that came since the baseline can be merged, too. */
-static double ksm_error(const struct change *c) {
-  const struct baseline *b = baseline_of(c);
+static double ksm_error(const struct cycle *cycle, const struct track *t) {
+  const struct baseline *b = &t->baseline;
 
-  if (b->at_ns < c->cycle->ksm_merged_ns)
-    return anonymous_most(c);
-  if (b->at_ns >= c->cycle->ksm_changed_ns)
+  if (b->at_ns < cycle->ksm_merged_ns)
+    return anonymous_most(t);
+  if (b->at_ns >= cycle->ksm_changed_ns)
     return 0;
   return (double)
       b->rollup.bytes[rollup_has(&b->rollup, ROLLUP_KSM) ? ROLLUP_KSM
@@ -375,19 +372,21 @@ static double unseen_bytes(const struct baseline *b) {
                   baseline_private_file_bytes(b));
 }
 
-void exposure_of(const struct change *c, struct exposure *ret) {
-  const struct baseline *b = baseline_of(c);
-  double seconds = (double)(c->cycle->now_ns - b->at_ns) / 1e9;
+void exposure_of(const struct cycle *cycle, const struct track *t,
+                 struct exposure *ret) {
+  const struct baseline *b = &t->baseline;
+  double seconds = (double)(cycle->now_ns - b->at_ns) / 1e9;
 
   *ret = (struct exposure){
-      .bytes = {[CAUSE_FILES] = own_bound(c) + others_bound(c),
-                [CAUSE_RELATIVES] = relatives_bound(c),
-                [CAUSE_COPIES] = (double)c->track->broken_bytes +
-                                 (double)c->broken_by_relatives +
-                                 (double)c->unmapped * baseline_cow_cost(b),
-                [CAUSE_FREED] = freed(c),
-                [CAUSE_SWAP] = returned_error(c) + returned_to_relatives(c) +
-                               swapped_out(c),
+      .bytes = {[CAUSE_FILES] = own_bound(cycle, t) + others_bound(cycle, t),
+                [CAUSE_RELATIVES] = relatives_bound(t),
+                [CAUSE_COPIES] =
+                    (double)t->broken_bytes +
+                    (double)track_broken_by_relatives(t) +
+                    (double)t->change.unmapped * baseline_cow_cost(b),
+                [CAUSE_FREED] = freed(t),
+                [CAUSE_SWAP] = returned_error(t) + returned_to_relatives(t) +
+                               swapped_out(t),
                 [CAUSE_TIME] = unseen_bytes(b) * sqrt(seconds),
-                [CAUSE_KSM] = ksm_error(c)}};
+                [CAUSE_KSM] = ksm_error(cycle, t)}};
 }

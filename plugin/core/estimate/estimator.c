@@ -62,10 +62,11 @@ bool estimator_wants_swap(const struct cycle *cycle, const struct track *t,
  * Memory shared by copy on write that was broken out of it: faults that brought
  * no memory, as many of them as readings have shown.
  */
-static uint64_t broken_bytes(const struct track *t, const struct change *c) {
+static uint64_t broken_bytes(const struct cycle *cycle, const struct track *t) {
   /* Half of the kernel's counter, which goes round after 16 TiB of them. */
   int32_t faults = (int32_t)(t->now.minor_faults - t->baseline.at.minor_faults);
-  int64_t without = faults * (int64_t)c->cycle->page_size -
+  const struct change *c = &t->change;
+  int64_t without = faults * (int64_t)cycle->page_size -
                     (c->anon > 0 ? c->anon : 0) -
                     (c->shared > 0 ? c->shared : 0);
 
@@ -106,18 +107,18 @@ static void tell(uint64_t bytes, uint64_t *told, uint64_t *family,
  * have shared what it freed. */
 static void follow_cow(const struct cycle *cycle, struct track *t) {
   uint64_t most = baseline_cow_shared(&t->baseline);
-  struct change c = track_change(cycle, t);
+  const struct change *c = &t->change;
   struct fork_family *f = t->family;
 
   if (f && RULE(told_returned))
-    tell(c.returned, &t->told_returned, &f->told.got_back, &t->told.got_back);
+    tell(c->returned, &t->told_returned, &f->told.got_back, &t->told.got_back);
   if (most == 0)
     return;
   if (f)
-    tell(c.freed, &t->told_freed, &f->told.freed, &t->told.freed);
+    tell(c->freed, &t->told_freed, &f->told.freed, &t->told.freed);
   t->breaks = f ? f->cow_breaks : 1;
-  t->broken_bytes = min(broken_bytes(t, &c), most);
-  tell_relatives(t, min(t->broken_bytes + c.unmapped, most));
+  t->broken_bytes = min(broken_bytes(cycle, t), most);
+  tell_relatives(t, min(t->broken_bytes + c->unmapped, most));
 }
 
 static void take(struct track *t, const struct observation *o) {
@@ -144,7 +145,17 @@ void estimator_observe(const struct cycle *cycle, struct track *t,
   track_count(cycle, t);
   if (!o || !track_has_baseline(t))
     return;
+  track_find_change(cycle, t);
   follow_cow(cycle, t);
+}
+
+/* --- advancing --- */
+
+void estimator_advance(struct track *t) {
+  if (!track_has_baseline(t))
+    return;
+  sharing_advance(track_set(t), &t->since);
+  t->relatives_moved = track_relatives_moved(t);
 }
 
 /* --- the error to be expected --- */
@@ -153,10 +164,9 @@ void estimator_observe(const struct cycle *cycle, struct track *t,
  * shared. */
 static struct exposure exposure_now(const struct cycle *cycle,
                                     const struct track *t) {
-  struct change c = track_change(cycle, t);
   struct exposure x;
 
-  exposure_of(&c, &x);
+  exposure_of(cycle, t, &x);
   x.bytes[t->is_heir ? CAUSE_FORK : CAUSE_LENT] = t->derived_bytes;
   x.bytes[CAUSE_READING] = t->unsure_bytes;
   if (track_wants_faults(t) && !t->now.has_faults &&
@@ -176,15 +186,14 @@ static void add_sample(struct audit_errors *to, const struct sampled_error *s) {
   to->uss.independent += sampled_uss_error(s) - uss_common;
 }
 
-struct doubt estimator_expect(const struct cycle *cycle, struct track *t) {
+struct doubt estimator_expect(const struct cycle *cycle,
+                              const struct track *t) {
   uint64_t most = track_resident_bytes(cycle, t);
   struct audit_errors errors;
   struct exposure x;
 
   if (!track_has_baseline(t))
     return (struct doubt){.common = (double)most};
-  sharing_advance(track_set(t), &t->since);
-  t->relatives_moved = track_relatives_moved(t);
   x = exposure_now(cycle, t);
   audit_errors(track_audit(t), &x, AUDIT_CHOSEN, &errors);
   if (t->is_sampled)
@@ -229,12 +238,11 @@ static double off_by(uint64_t found, uint64_t expected) {
 static struct rollup learn(const struct cycle *cycle, const struct track *t,
                            const struct rollup *found,
                            const struct sampled_error *sample) {
-  struct change c = track_change(cycle, t);
   struct exposure x = exposure_now(cycle, t);
   struct audit_lesson l = {.pss_noise = 0};
   struct rollup expected;
 
-  estimate_rollup(&c, &expected);
+  estimate_rollup(cycle, t, &expected);
   l.pss_off = off_by(found->bytes[ROLLUP_PSS], expected.bytes[ROLLUP_PSS]);
   l.uss_off = off_by(rollup_uss(found), rollup_uss(&expected));
   if (sample) {
@@ -288,6 +296,7 @@ static void restart(const struct cycle *cycle, struct track *t,
   t->relatives_moved = 0;
   t->has_strangers = false;
   t->since = SHARING_JUST_READ;
+  track_find_change(cycle, t);
 }
 
 static int64_t between(int64_t x, int64_t least, int64_t most) {
@@ -403,13 +412,16 @@ void estimator_sample(const struct cycle *cycle, struct track *t,
   t->now.shared_pages = shared_pages;
   t->now.vm_swap_kb = amount_narrow(amount_from(s->swap) / 1024);
   before.vm_swap_kb = t->now.vm_swap_kb;
-  if (track_has_baseline(t))
+  if (track_has_baseline(t)) {
+    track_find_change(cycle, t);
     meet(cycle, t, s);
+  }
   sampled_rollup(s, &rollup);
   t->is_sampled = true;
   *t->sample_error = s->error;
   begin_anew(cycle, t, &rollup, &t->now);
   t->now = before;
+  track_find_change(cycle, t);
 }
 
 /* What was in doubt before remains so; that of age has its time. */
@@ -440,13 +452,12 @@ void estimator_derive(const struct cycle *cycle, struct track *t,
 
 void estimator_predict(const struct cycle *cycle, const struct track *t,
                        struct estimate *ret) {
-  struct change c = track_change(cycle, t);
   struct exposure x = exposure_now(cycle, t);
   struct audit_errors *error = &ret->error;
   uint64_t off = estimator_imprecision(cycle, t);
   uint64_t most = track_resident_bytes(cycle, t) + off;
 
-  estimate_rollup(&c, &ret->rollup);
+  estimate_rollup(cycle, t, &ret->rollup);
   ret->age_ns = cycle->now_ns - t->baseline.at_ns;
   x.bytes[CAUSE_STATM] = (double)off;
   audit_errors(track_audit(t), &x, AUDIT_PUBLISHED, error);

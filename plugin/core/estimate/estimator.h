@@ -3,11 +3,13 @@
  * cycle:
  *
  *   estimator_observe    of all          takes in their cheap files
+ *   estimator_advance    of all          takes in what the others have done
  *   estimator_expect     of all          how far off each will be
  *   estimator_correct    of some         takes in a reading
  *   estimator_predict    of the others   the estimate that stands in for one
  *
- * and estimator_forget when the process has become another. All that depends on
+ * and estimator_forget when the process has become another. expect and predict
+ * change nothing. All that depends on
  * other processes does so through two kinds of sets: the fork family, and the
  * set that shares files and shmem (track.h).
  *
@@ -70,9 +72,13 @@ bool estimator_wants_swap(const struct cycle *cycle, const struct track *t,
 void estimator_observe(const struct cycle *cycle, struct track *t,
                        struct sharing *set, const struct observation *o);
 
+/* Adds what other processes have done in this cycle to what has changed since
+ * the baseline. Once in a cycle, after all are observed. */
+void estimator_advance(struct track *t);
+
 /* The error of Pss that is to be expected without a reading, for the choice of
- * what to read. Once in a cycle, after all are observed. */
-struct doubt estimator_expect(const struct cycle *cycle, struct track *t);
+ * what to read. */
+struct doubt estimator_expect(const struct cycle *cycle, const struct track *t);
 
 /* Takes a reading in: learns from it, and predicts from it from now on. after:
  * what the cheap files said after it, or before where they were not read. */

@@ -184,7 +184,7 @@ bool track_wants_faults(const struct track *t) {
           rollup_cow_bytes(&t->baseline.rollup) >= ROLLUP_COW_LEAST_BYTES);
 }
 
-static uint64_t broken_by_relatives(const struct track *t) {
+uint64_t track_broken_by_relatives(const struct track *t) {
   int64_t more =
       t->family ? (int64_t)(t->family->told.cow_broken - t->told.cow_broken)
                 : 0;
@@ -221,21 +221,18 @@ static void find_gone(const struct baseline *b, struct change *c) {
   c->freed = min((uint64_t)gone, cow) - c->unmapped;
 }
 
-struct change track_change(const struct cycle *cycle, const struct track *t) {
+void track_find_change(const struct cycle *cycle, struct track *t) {
   const struct observation *then = &t->baseline.at;
   int64_t page_size = (int64_t)cycle->page_size;
   int64_t shared = (int64_t)t->now.shared_pages - then->shared_pages;
   int64_t resident = (int64_t)t->now.resident_pages - then->resident_pages;
-  struct change c = {.cycle = cycle,
-                     .track = t,
-                     .anon = (resident - shared) * page_size,
+  struct change c = {.anon = (resident - shared) * page_size,
                      .shared = shared * page_size,
-                     .swap =
-                         ((int64_t)t->now.vm_swap_kb - then->vm_swap_kb) * 1024,
-                     .broken_by_relatives = broken_by_relatives(t)};
+                     .swap = ((int64_t)t->now.vm_swap_kb - then->vm_swap_kb) *
+                             1024};
 
   if (RULE(returned) && c.anon > 0 && c.swap < 0)
     c.returned = min((uint64_t)c.anon, (uint64_t)-c.swap);
   find_gone(&t->baseline, &c);
-  return c;
+  t->change = c;
 }

@@ -103,9 +103,20 @@ struct fork_family {
   struct read_cost cost; /* of the member whose walk says most of others */
 };
 
+/* The bytes of a process that came since its baseline, or (negative) went. */
+struct change {
+  int64_t anon, shared, swap;
+  uint64_t returned; /* the part of anon that came back from swap */
+  /* The part of anon that was freed (not swapped out) beyond the private
+   * memory, and so was shared by copy on write; and another that may have been.
+   */
+  uint64_t unmapped, freed;
+};
+
 struct track {
   struct observation now;
   struct baseline baseline;
+  struct change change;       /* from the baseline to now */
   struct fork_family *family; /* NULL if it was never seen to fork */
   struct sharing *group_set;  /* of the first of its groups */
   struct family_told told;    /* family->told at the baseline */
@@ -186,19 +197,11 @@ bool track_wants_faults(const struct track *t);
  * unsure_bytes has the error of strangers, where their number was 0. */
 double track_relatives_moved(const struct track *t);
 
-/* The bytes of a process that came since its baseline, or (negative) went. */
-struct change {
-  const struct cycle *cycle;
-  const struct track *track;
-  int64_t anon, shared, swap;
-  uint64_t returned;            /* the part of anon that came back from swap */
-  uint64_t broken_by_relatives; /* what that adds to its share of the rest */
-  /* The part of anon that was freed (not swapped out) beyond the private
-   * memory, and so was shared by copy on write; and another that may have been.
-   */
-  uint64_t unmapped, freed;
-};
+/* Finds t->change; to be called whenever the baseline or `now` is another. */
+void track_find_change(const struct cycle *cycle, struct track *t);
 
-struct change track_change(const struct cycle *cycle, const struct track *t);
+/* What the copies of its relatives since the baseline add to its part of the
+ * memory that they still share. */
+uint64_t track_broken_by_relatives(const struct track *t);
 
 #endif

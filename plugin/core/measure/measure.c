@@ -220,6 +220,14 @@ static void observe_all(struct measurer *m, const struct process_table *t) {
   read_batch_flush(&batch);
 }
 
+/* What others did changes estimates of processes that cannot be looked at, too.
+ */
+static void advance_all(const struct process_table *t) {
+  for (size_t i = 0; i < t->n; i++)
+    if (t->processes[i]->member)
+      estimator_advance(&t->processes[i]->member->track);
+}
+
 /* --- 2: what may be wrong, and what would be worth a reading --- */
 
 /* True if the process has no baseline, or one older than MaxAge. The deadline
@@ -335,8 +343,6 @@ static void weigh_all(struct measurer *m, const struct process_table *t) {
 
     if (member_is_measured(p))
       weigh(m, p);
-    else if (member_is_counted(p)) /* its set goes on without it */
-      estimator_expect(&m->cycle, &p->member->track);
   }
 }
 
@@ -595,6 +601,7 @@ int measurer_run(struct measurer *m, const struct process_table *t,
     address_space_find_shared(t, m->reader, now_ns);
   observe_all(m, t);
   newborn_estimate_all(&m->cycle, t);
+  advance_all(t);
   weigh_all(m, t);
   read_chosen(m, choose(m, groups));
   count_overdue(m);

@@ -98,7 +98,7 @@ static void make_read(struct fixture *f) {
 
 static void make_estimated(struct fixture *f) {
   have_read(f, &f->member.track, &halves, 7);
-  estimator_expect(&f->cycle, &f->member.track);
+  estimator_advance(&f->member.track);
 }
 
 static void make_guessed(struct fixture *f) { (void)f; }
@@ -355,7 +355,7 @@ AGGREGATE_TEST(guesses_have_the_room_that_estimates_may_have_taken) {
   make_unreadable(f);
   have_read(f, &f->other_member.track, &shared_by_four, 7);
   f->other_member.is_read = false;
-  estimator_expect(&f->cycle, &f->other_member.track);
+  estimator_advance(&f->other_member.track);
   f->a.host_bytes = KIB;
   add(f);
   estimated = doubt_of_sum(&f->both_track.measured.pss_doubt);
