@@ -8,7 +8,7 @@
  *   estimator_correct    of some         takes in a reading
  *   estimator_predict    of the others   the estimate that stands in for one
  *
- * and estimator_forget when the process has become another. expect and predict
+ * and estimator_forget, once for an exec or a failed reading. expect and predict
  * change nothing. All that depends on
  * other processes does so through two kinds of sets: the fork family, and the
  * set that shares files and shmem (track.h).
@@ -112,7 +112,8 @@ void estimator_derive(const struct cycle *cycle, struct track *t,
                       const struct rollup *rollup, uint64_t at_ns,
                       double off_bytes);
 
-/* Its memory is that of another program now. */
+/* Ends the estimate, until the next reading: the process runs another program,
+ * has ended, or its reading has failed. */
 void estimator_forget(struct track *t);
 
 #endif

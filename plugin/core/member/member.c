@@ -34,8 +34,7 @@ int member_refresh(struct process *p) {
     return 0;
   m->program = program;
   m->track.is_family_decided = false;
-  m->track.baseline.at_ns = 0;
-  m->track.is_heir = false;
+  estimator_forget(&m->track);
   m->cost = (struct read_cost){0};
   m->tables = (struct page_tables){.kib = 0};
   m->wanted_ns = 0;
