@@ -336,7 +336,7 @@ static bool are_strangers_new(const struct cycle *cycle, const struct track *t,
  * for good. The next reading has to confirm either. */
 static void begin_anew(const struct cycle *cycle, struct track *t,
                        const struct rollup *rollup,
-                       const struct observation *at) {
+                       const struct observation *at, uint32_t shared_pages) {
   bool had_baseline = track_has_baseline(t);
   uint32_t known = fork_family_size(t);
   uint32_t seen = RULE(strangers) ? strangers_seen(rollup, known) : 0;
@@ -353,7 +353,7 @@ static void begin_anew(const struct cycle *cycle, struct track *t,
     learn_newborn(cycle, t);
   t->is_heir = false;
   t->derived_bytes = 0;
-  track_correct_count(cycle, t);
+  track_correct_count(cycle, t, shared_pages);
 }
 
 void estimator_correct(const struct cycle *cycle, struct track *t,
@@ -367,7 +367,7 @@ void estimator_correct(const struct cycle *cycle, struct track *t,
   t->now.minor_faults = after->minor_faults;
   t->now.vm_swap_kb = after->vm_swap_kb;
   t->is_sampled = false;
-  begin_anew(cycle, t, rollup, &at);
+  begin_anew(cycle, t, rollup, &at, t->now.shared_pages);
 }
 
 static void add_noise(struct sampled_deviation *to, double noise) {
@@ -391,37 +391,47 @@ static struct sampled_error error_of_estimate(const struct cycle *cycle,
   return e;
 }
 
+/* The track as it would be if the process had been observed at the time of the
+ * sample. */
+static struct track track_at(const struct cycle *cycle, const struct track *t,
+                             const struct observation *o) {
+  struct track then = *t;
+
+  then.now = *o;
+  track_find_change(cycle, &then);
+  return then;
+}
+
 /* Learns from the sample, and takes the mean of it and of the estimate. */
-static void meet(const struct cycle *cycle, struct track *t,
+static void meet(const struct cycle *cycle, const struct track *then,
                  struct sampled *s) {
-  struct sampled_error its = error_of_estimate(cycle, t);
+  struct sampled_error its = error_of_estimate(cycle, then);
   struct rollup expected, found;
 
   sampled_rollup(s, &found);
-  expected = learn(cycle, t, &found, &s->error);
+  expected = learn(cycle, then, &found, &s->error);
   sampled_fuse(s, &expected, &its);
 }
 
 void estimator_sample(const struct cycle *cycle, struct track *t,
                       struct sampled *s, uint32_t resident_pages,
                       uint32_t shared_pages) {
-  struct observation before = t->now;
+  struct observation after = t->now;
   struct rollup rollup;
 
-  t->now.resident_pages = resident_pages;
-  t->now.shared_pages = shared_pages;
-  t->now.vm_swap_kb = amount_narrow(amount_from(s->swap) / 1024);
-  before.vm_swap_kb = t->now.vm_swap_kb;
+  after.resident_pages = resident_pages;
+  after.shared_pages = shared_pages;
+  after.vm_swap_kb = amount_narrow(amount_from(s->swap) / 1024);
   if (track_has_baseline(t)) {
-    track_find_change(cycle, t);
-    meet(cycle, t, s);
+    struct track then = track_at(cycle, t, &after);
+
+    meet(cycle, &then, s);
   }
   sampled_rollup(s, &rollup);
+  t->now.vm_swap_kb = after.vm_swap_kb;
   t->is_sampled = true;
   *t->sample_error = s->error;
-  begin_anew(cycle, t, &rollup, &t->now);
-  t->now = before;
-  track_find_change(cycle, t);
+  begin_anew(cycle, t, &rollup, &after, after.shared_pages);
 }
 
 /* What was in doubt before remains so; that of age has its time. */
@@ -445,7 +455,7 @@ void estimator_derive(const struct cycle *cycle, struct track *t,
   restart(cycle, t, rollup, &t->now, at_ns);
   t->baseline.off_pages = off_pages;
   t->derived_bytes = off_bytes + before;
-  track_correct_count(cycle, t);
+  track_correct_count(cycle, t, t->now.shared_pages);
 }
 
 /* --- predicting --- */

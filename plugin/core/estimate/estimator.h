@@ -8,10 +8,10 @@
  *   estimator_correct    of some         takes in a reading
  *   estimator_predict    of the others   the estimate that stands in for one
  *
- * and estimator_forget, once for an exec or a failed reading. expect and predict
- * change nothing. All that depends on
- * other processes does so through two kinds of sets: the fork family, and the
- * set that shares files and shmem (track.h).
+ * and estimator_forget after an exec, an end or a failed reading. expect and
+ * predict change nothing. All that depends on other processes does so through
+ * two kinds of sets: the fork family, and the set that shares files and shmem
+ * (track.h).
  *
  * Corrections are rollups, or samples of the pages of a process that is too
  * large for one (estimator_sample).
@@ -88,8 +88,9 @@ void estimator_correct(const struct cycle *cycle, struct track *t,
 
 /*
  * Takes in a sample; resident_pages and shared_pages: of statm right after it.
- * The estimate is corrected by it, and not replaced. The track has room for it
- * (sampling.h).
+ * The estimate is corrected by it, and not replaced. t->now stays as it was
+ * observed, but for swap: what comes after that is seen in the next cycle. The
+ * track has a sample_error, owned by its sampling (sampling.h).
  */
 void estimator_sample(const struct cycle *cycle, struct track *t,
                       struct sampled *s, uint32_t resident_pages,

@@ -119,15 +119,16 @@ struct sharing *track_set(const struct track *t) {
              : t->group_set;
 }
 
-/* Pages of files and shmem, but for those that no other process mapped at the
+/* Its pages of files and shmem, less those that no other process mapped at the
  * baseline. */
-static uint32_t shared_pages(const struct cycle *cycle, const struct track *t) {
+static uint32_t counted_pages(const struct cycle *cycle, const struct track *t,
+                              uint32_t shared_pages) {
   uint64_t own =
       track_has_baseline(t)
           ? baseline_private_file_bytes(&t->baseline) / cycle->page_size
           : 0;
 
-  return (uint32_t)minus(t->now.shared_pages, own);
+  return (uint32_t)minus(shared_pages, own);
 }
 
 /* A family is in the set of its group by the one that founded it: what happens
@@ -146,7 +147,7 @@ static void count_in_group(const struct cycle *cycle, struct track *t,
 }
 
 void track_count(const struct cycle *cycle, struct track *t) {
-  uint32_t pages = shared_pages(cycle, t);
+  uint32_t pages = counted_pages(cycle, t, t->now.shared_pages);
 
   count_in_group(cycle, t, pages);
   if (t->family)
@@ -154,8 +155,9 @@ void track_count(const struct cycle *cycle, struct track *t) {
   t->family_pages = t->family ? pages : 0;
 }
 
-void track_correct_count(const struct cycle *cycle, struct track *t) {
-  uint32_t pages = shared_pages(cycle, t);
+void track_correct_count(const struct cycle *cycle, struct track *t,
+                         uint32_t shared_pages) {
+  uint32_t pages = counted_pages(cycle, t, shared_pages);
 
   if (t->family && RULE(correct_count)) {
     t->family->sharing.now += (double)pages - t->family_pages;

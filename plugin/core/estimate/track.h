@@ -168,9 +168,11 @@ uint16_t fork_family_size(const struct track *t);
  * about that cycle. */
 void track_count(const struct cycle *cycle, struct track *t);
 
-/* After a reading: pages that no other process maps, as it turns out, were
- * counted as shared. Nothing has changed. */
-void track_correct_count(const struct cycle *cycle, struct track *t);
+/* Counts shared_pages, its pages of files and shmem, again in this cycle, after
+ * a reading that shows how many of them no other process maps. None of them has
+ * come or gone. */
+void track_correct_count(const struct cycle *cycle, struct track *t,
+                         uint32_t shared_pages);
 
 /* --- what has changed since its baseline --- */
 
