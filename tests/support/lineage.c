@@ -113,7 +113,7 @@ struct sums estimated(const struct family *f) {
   struct sums s = {0};
 
   for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++) {
-    struct estimate p;
+    struct prediction p;
 
     if (!f->world.processes[slot].is_alive)
       continue;

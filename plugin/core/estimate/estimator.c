@@ -461,7 +461,7 @@ void estimator_derive(const struct cycle *cycle, struct track *t,
 /* --- predicting --- */
 
 void estimator_predict(const struct cycle *cycle, const struct track *t,
-                       struct estimate *ret) {
+                       struct prediction *ret) {
   struct exposure x = exposure_now(cycle, t);
   struct audit_errors *error = &ret->error;
   uint64_t off = estimator_imprecision(cycle, t);

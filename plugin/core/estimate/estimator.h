@@ -22,41 +22,12 @@
 #include "estimate/estimate.h"
 #include "sample/sampled.h"
 
-/* The source of a process's numbers. */
-enum estimate_source {
-  SOURCE_NONE,       /* nothing could be read */
-  SOURCE_STATM,      /* no rollup is wanted; guessed if possible */
-  SOURCE_UNREADABLE, /* likewise, because it was refused or failed */
-  SOURCE_READ,       /* in this cycle */
-  SOURCE_SAMPLED,    /* likewise, some of its pages (sampling.h) */
-  SOURCE_ESTIMATED,
-  SOURCE_GUESSED, /* never read: from what its group is made of */
-  SOURCE_PARENT,  /* it runs in its parent's memory, and is counted there */
-};
-
-/* Why a process was not read in a cycle although it should have been: measure.c
- * decides it. Snapshots show it. */
-enum deferral {
-  DEFERRED_NOT,
-  DEFERRED_BUDGET,        /* no time, or no reader free */
-  DEFERRED_MAX_LOCK_HOLD, /* predicted to hold the mmap lock for too long */
-  DEFERRED_HUNG,          /* in quarantine */
-};
-
-/* The known memory of a process. */
-struct estimate {
-  enum estimate_source source;
-  enum deferral deferral;
-  struct rollup rollup;      /* if estimate_has_rollup() */
+/* The memory of a process that is not read. */
+struct prediction {
+  struct rollup rollup;
   struct audit_errors error; /* at most; its parts: before it was limited */
-  uint64_t age_ns;           /* of the reading that an estimate rests on */
-  /* Pages of the sample that it rests on; 0 for a rollup. */
-  uint32_t pages_sampled;
+  uint64_t age_ns;           /* of the reading that it rests on */
 };
-
-static inline bool estimate_has_rollup(const struct estimate *est) {
-  return est->rollup.known != 0;
-}
 
 /* Whether VmSwap is worth asking for before the process is observed: without a
  * baseline it is not. */
@@ -100,10 +71,9 @@ void estimator_sample(const struct cycle *cycle, struct track *t,
 uint64_t estimator_imprecision(const struct cycle *cycle,
                                const struct track *t);
 
-/* For a process with a baseline, after all corrections of the cycle: fills in
- * rollup, error and age. */
+/* For a process with a baseline, after all corrections of the cycle. */
 void estimator_predict(const struct cycle *cycle, const struct track *t,
-                       struct estimate *ret);
+                       struct prediction *ret);
 
 /* Takes in a baseline that was not read, but made of the one of another process
  * or of its own, and predicts from it from now on. at_ns: of the reading that

@@ -34,23 +34,35 @@ static bool has_same_relatives(const struct track *t) {
   return t->baseline.relatives == fork_family_size(t);
 }
 
+/* What each outcome of a cycle says of a process that has a baseline. */
+static const struct {
+  enum estimate_source source;
+  enum deferral deferral;
+} outcomes[] = {
+    [OUTCOME_UNWANTED] = {SOURCE_STATM, DEFERRED_NOT},
+    [OUTCOME_UNREADABLE] = {SOURCE_UNREADABLE, DEFERRED_NOT},
+    [OUTCOME_NOT_CHOSEN] = {SOURCE_ESTIMATED, DEFERRED_NOT},
+    [OUTCOME_READ] = {SOURCE_READ, DEFERRED_NOT},
+    [OUTCOME_SAMPLED] = {SOURCE_SAMPLED, DEFERRED_NOT},
+    [OUTCOME_NO_TIME] = {SOURCE_ESTIMATED, DEFERRED_BUDGET},
+    [OUTCOME_TOO_LONG] = {SOURCE_ESTIMATED, DEFERRED_MAX_LOCK_HOLD},
+};
+
 static enum estimate_source source_of(const struct process *p) {
+  enum estimate_source source;
+
   if (p->state != PROCESS_ALIVE)
     return SOURCE_NONE;
   if (p->n_groups == 0)
     return SOURCE_STATM;
   if (p->is_in_parents_mm)
     return SOURCE_PARENT;
-  if (p->member->is_read && p->member->track.is_sampled)
-    return SOURCE_SAMPLED;
-  if (p->member->is_read && has_same_relatives(&p->member->track))
-    return SOURCE_READ;
-  if (!p->member->is_asked)
-    return SOURCE_STATM;
-  if (p->member->is_unreadable)
-    return SOURCE_UNREADABLE;
-  return track_has_baseline(&p->member->track) ? SOURCE_ESTIMATED
-                                               : SOURCE_GUESSED;
+  source = outcomes[p->member->outcome].source;
+  if (source == SOURCE_READ && !has_same_relatives(&p->member->track))
+    return SOURCE_ESTIMATED;
+  if (source == SOURCE_ESTIMATED && !track_has_baseline(&p->member->track))
+    return SOURCE_GUESSED;
+  return source;
 }
 
 static bool is_guess(enum estimate_source source) {
@@ -62,6 +74,18 @@ static bool is_guess(enum estimate_source source) {
 static bool is_readable(enum estimate_source source) {
   return source == SOURCE_READ || source == SOURCE_SAMPLED ||
          source == SOURCE_ESTIMATED || source == SOURCE_GUESSED;
+}
+
+/* The quarantine is asked for now, because the reading of a capture's mappings
+ * can hang after the cycle. */
+static enum deferral deferral_of(const struct aggregate *a,
+                                 const struct process *p,
+                                 enum estimate_source source) {
+  if (!is_readable(source))
+    return DEFERRED_NOT;
+  return quarantine_has(p, a->cycle->now_ns)
+             ? DEFERRED_HUNG
+             : outcomes[p->member->outcome].deferral;
 }
 
 /*
@@ -94,23 +118,30 @@ static const struct group *basis_of(const struct process *p) {
   return p->groups[0];
 }
 
+static void predict(const struct aggregate *a, const struct member *m,
+                    struct estimate *ret) {
+  struct prediction prediction;
+
+  estimator_predict(a->cycle, &m->track, &prediction);
+  ret->rollup = prediction.rollup;
+  ret->error = prediction.error;
+  ret->age_ns = prediction.age_ns;
+  if (m->track.is_sampled)
+    ret->pages_sampled = m->sampling->pages;
+}
+
 void aggregate_estimate(const struct aggregate *a, const struct process *p,
                         struct estimate *ret) {
   enum estimate_source source = source_of(p);
 
-  *ret = (struct estimate){.source = source};
-  if (is_readable(source))
-    ret->deferral = quarantine_has(p, a->cycle->now_ns) ? DEFERRED_HUNG
-                                                        : p->member->deferral;
-  if (source == SOURCE_READ) {
+  *ret = (struct estimate){.source = source,
+                           .deferral = deferral_of(a, p, source)};
+  if (source == SOURCE_READ)
     ret->rollup = p->member->track.baseline.rollup;
-  } else if (source == SOURCE_SAMPLED || source == SOURCE_ESTIMATED) {
-    estimator_predict(a->cycle, &p->member->track, ret);
-    if (p->member->track.is_sampled)
-      ret->pages_sampled = p->member->sampling->pages;
-  } else if (is_guess(source) && p->n_groups > 0) {
+  else if (source == SOURCE_SAMPLED || source == SOURCE_ESTIMATED)
+    predict(a, p->member, ret);
+  else if (is_guess(source) && p->n_groups > 0)
     guess(a, p, basis_of(p), ret);
-  }
 }
 
 /* --- sums --- */

@@ -11,6 +11,43 @@
 #include "process/process.h"
 #include "report/host.h"
 
+/* The source of a process's numbers. */
+enum estimate_source {
+  SOURCE_NONE,       /* nothing could be read */
+  SOURCE_STATM,      /* no rollup is wanted; guessed if possible */
+  SOURCE_UNREADABLE, /* its rollup cannot be read; guessed if possible */
+  SOURCE_READ,       /* in this cycle */
+  SOURCE_SAMPLED,    /* in this cycle, some of its pages (sampling.h) */
+  SOURCE_ESTIMATED,
+  SOURCE_GUESSED, /* never read: from what its group is made of */
+  SOURCE_PARENT,  /* it runs in its parent's memory, and is counted there */
+};
+
+/* Why a process was not read in a cycle although it should have been. Snapshots
+ * show it. */
+enum deferral {
+  DEFERRED_NOT,
+  DEFERRED_BUDGET,        /* no time, or no reader free */
+  DEFERRED_MAX_LOCK_HOLD, /* predicted to hold the mmap lock for too long */
+  DEFERRED_HUNG,          /* in quarantine */
+};
+
+/* The known memory of a process. Source and deferral come from the outcome of
+ * the cycle (member.h), by one table in aggregate.c. */
+struct estimate {
+  enum estimate_source source;
+  enum deferral deferral;
+  struct rollup rollup;      /* if estimate_has_rollup() */
+  struct audit_errors error; /* see struct prediction */
+  uint64_t age_ns;           /* of the reading that an estimate rests on */
+  /* Pages of the sample that it rests on; 0 for a rollup. */
+  uint32_t pages_sampled;
+};
+
+static inline bool estimate_has_rollup(const struct estimate *est) {
+  return est->rollup.known != 0;
+}
+
 /* What is summed beside the groups in a cycle. */
 struct aggregate {
   const struct cycle *cycle;

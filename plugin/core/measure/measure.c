@@ -1,5 +1,6 @@
 #include "measure/measure.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -230,43 +231,66 @@ static void advance_all(const struct process_table *t) {
 
 /* --- 2: what may be wrong, and what would be worth a reading --- */
 
-/* True if the process has no baseline, or one older than MaxAge. The deadline
- * for its reading is MaxAge after that, or after a reading was first wanted. */
-static bool is_due(const struct measurer *m, struct member *t,
-                   const struct policy *policy, uint64_t *ret_deadline_ns) {
-  uint64_t age_ns = m->cycle.now_ns - t->track.baseline.at_ns;
-
-  if (!track_has_baseline(&t->track)) {
-    if (!t->wanted_ns)
-      t->wanted_ns = m->cycle.now_ns;
-    *ret_deadline_ns = t->wanted_ns + policy->max_age_ns;
-    return true;
-  }
-  if (age_ns < policy->max_age_ns)
-    return false;
-  *ret_deadline_ns = t->track.baseline.at_ns + 2 * policy->max_age_ns;
-  return true;
+/* Decides the outcome of the cycle for a member, once. */
+static void settle(struct measurer *m, struct process *p,
+                   enum outcome outcome) {
+  assert(p->member->outcome == OUTCOME_NOT_CHOSEN);
+  p->member->outcome = outcome;
+  m->counts.deferred +=
+      outcome == OUTCOME_NO_TIME || outcome == OUTCOME_TOO_LONG;
 }
 
-static void defer(struct measurer *m, struct process *p, enum deferral why) {
-  p->member->deferral = why;
-  m->counts.deferred++;
-}
-
-static void defer_large(struct measurer *m, struct process *p) {
-  defer(m, p, DEFERRED_MAX_LOCK_HOLD);
+static void settle_too_large(struct measurer *m, struct process *p) {
+  settle(m, p, OUTCOME_TOO_LONG);
   diag_note(m->diags, DIAG_TOO_LARGE, p, 0, "smaps_rollup");
 }
 
-/* Nothing shows how cheap the first reading of a process is. SwapPss, of which
- * there is no error, can be off wherever there is swap. */
+static enum outcome first_outcome(const struct measurer *m,
+                                  const struct process *p,
+                                  const struct policy *policy) {
+  if (policy->refresh == REFRESH_NEVER)
+    return OUTCOME_UNWANTED;
+  return back_off_is_on(&p->member->denied, m->cycle.now_ns)
+             ? OUTCOME_UNREADABLE
+             : OUTCOME_NOT_CHOSEN;
+}
+
+/* Notes since when a first rollup is wanted. */
+static void note_wanted(const struct measurer *m, struct member *t) {
+  if (!track_has_baseline(&t->track) && !t->wanted_ns)
+    t->wanted_ns = m->cycle.now_ns;
+}
+
+/* True if the process has no baseline, or one older than MaxAge. */
+static bool is_due(const struct measurer *m, const struct track *t,
+                   const struct policy *policy) {
+  return !track_has_baseline(t) ||
+         m->cycle.now_ns - t->baseline.at_ns >= policy->max_age_ns;
+}
+
+/* MaxAge after a process became due, or after its first rollup was wanted. */
+static uint64_t deadline_of(const struct member *t,
+                            const struct policy *policy) {
+  return track_has_baseline(&t->track)
+             ? t->track.baseline.at_ns + 2 * policy->max_age_ns
+             : t->wanted_ns + policy->max_age_ns;
+}
+
+/* True if a reading would gain nothing: the expected error is below a byte (or
+ * below a page while no walk has shown how long a reading takes), and no memory
+ * is in swap, since SwapPss has no error of its own. */
 static bool is_worth_nothing(const struct member *m, struct doubt error) {
   return doubt_bytes(error) < (m->cost.is_learnt ? 1 : ERROR_LEAST_BYTES) &&
          m->track.now.vm_swap_kb == 0;
 }
 
-static void add_candidate(struct measurer *m, struct process *p,
-                          const struct policy *policy, struct doubt error) {
+/* The candidate before it is known whether it is walked or sampled. */
+static struct candidate candidate_of(const struct measurer *m,
+                                     struct process *p,
+                                     const struct policy *policy,
+                                     struct doubt error) {
+  const struct track *t = &p->member->track;
+  uint64_t now_ns = m->cycle.now_ns;
   struct candidate c = {.process = p,
                         .groups = p->groups,
                         .n_groups = p->n_groups,
@@ -274,38 +298,39 @@ static void add_candidate(struct measurer *m, struct process *p,
                         .is_must = policy->refresh == REFRESH_ALWAYS,
                         .is_slight = doubt_bytes(error) < ERROR_LEAST_BYTES};
 
-  c.is_due = is_due(m, p->member, policy, &c.deadline_ns) && !c.is_must;
+  c.is_due = !c.is_must && is_due(m, t, policy);
+  c.deadline_ns = c.is_due ? deadline_of(p->member, policy) : 0;
   /* Members of Other come last, but not past their deadline. */
-  c.is_last =
-      policy->comes_last && !(c.is_due && c.deadline_ns <= m->cycle.now_ns);
-  if (!c.is_must && !c.is_due && is_worth_nothing(p->member, error))
-    return;
-  /* A process that a walk would hold up for too long is sampled, even with
-   * Refresh "always". */
-  c.is_sample = !price_is_affordable(&m->cycle, p);
-  if (c.is_sample && !sampling_can(&m->sampler, p)) {
-    defer_large(m, p);
-    return;
-  }
-  if (track_has_baseline(&p->member->track))
-    c.intervals = (double)(m->cycle.now_ns - p->member->track.baseline.at_ns) /
-                  (double)m->cycle.interval_ns;
-  c.cost_ns = c.is_sample ? amount_narrow(sampling_cost_ns(&m->sampler, p))
-                          : price_ns(&m->cycle, p);
-  m->candidates[m->n_candidates++] = c;
+  c.is_last = policy->comes_last && !(c.is_due && c.deadline_ns <= now_ns);
+  if (track_has_baseline(t))
+    c.intervals =
+        (double)(now_ns - t->baseline.at_ns) / (double)m->cycle.interval_ns;
+  return c;
 }
 
-/* Returns the expected error of the estimate. */
-static struct doubt begin_choice(struct measurer *m, struct process *p,
-                                 const struct policy *policy) {
-  struct member *member = p->member;
+/* Decides between a walk and a sample: a process that a walk would hold up for
+ * too long is sampled, even with Refresh "always". False if it cannot be
+ * sampled either. */
+static bool find_way(struct measurer *m, struct process *p,
+                     struct candidate *c) {
+  c->is_sample = !price_is_affordable(&m->cycle, p);
+  if (c->is_sample && !sampling_can(&m->sampler, p))
+    return false;
+  c->cost_ns = c->is_sample ? amount_narrow(sampling_cost_ns(&m->sampler, p))
+                            : price_ns(&m->cycle, p);
+  return true;
+}
 
-  member->is_asked = policy->refresh != REFRESH_NEVER;
-  member->is_read = false;
-  member->is_unreadable = back_off_is_on(&member->denied, m->cycle.now_ns);
-  member->deferral = DEFERRED_NOT;
-  m->counts.denied += member->is_unreadable;
-  return estimator_expect(&m->cycle, &member->track);
+static void add_candidate(struct measurer *m, struct process *p,
+                          const struct policy *policy, struct doubt error) {
+  struct candidate c = candidate_of(m, p, policy, error);
+
+  if (!c.is_must && !c.is_due && is_worth_nothing(p->member, error))
+    return;
+  if (find_way(m, p, &c))
+    m->candidates[m->n_candidates++] = c;
+  else
+    settle_too_large(m, p);
 }
 
 /* The share of a CPU that reading or sampling it once in MaxAge takes. */
@@ -323,14 +348,18 @@ static double needed_for(const struct measurer *m, struct process *p,
 
 static void weigh(struct measurer *m, struct process *p) {
   struct policy policy = member_policy(p);
-  struct doubt error = begin_choice(m, p, &policy);
+  struct doubt error;
 
-  if (!p->member->is_asked || p->member->is_unreadable)
+  m->counts.denied += back_off_is_on(&p->member->denied, m->cycle.now_ns);
+  p->member->outcome = first_outcome(m, p, &policy);
+  if (p->member->outcome != OUTCOME_NOT_CHOSEN)
     return;
+  error = estimator_expect(&m->cycle, &p->member->track);
   for (size_t i = 0; i < p->n_groups; i++)
     doubt_add(&p->groups[i]->track->error, error);
   if (quarantine_has(p, m->cycle.now_ns))
     return;
+  note_wanted(m, p->member);
   add_candidate(m, p, &policy, error);
   for (size_t i = 0; i < p->n_groups; i++)
     p->groups[i]->track->giants += p->member->sampling != NULL;
@@ -357,7 +386,7 @@ static size_t choose(struct measurer *m, const struct group_table *groups) {
                     m->needed);
   s = schedule_choose(m->candidates, m->n_candidates, &m->budget);
   for (size_t i = 0; i < s.deferred; i++)
-    defer(m, m->candidates[s.chosen + i].process, DEFERRED_BUDGET);
+    settle(m, m->candidates[s.chosen + i].process, OUTCOME_NO_TIME);
   return s.chosen;
 }
 
@@ -365,7 +394,7 @@ static size_t choose(struct measurer *m, const struct group_table *groups) {
 
 static void note_failure(struct measurer *m, struct process *p, int r) {
   estimator_forget(&p->member->track);
-  p->member->is_unreadable = true;
+  settle(m, p, OUTCOME_UNREADABLE);
   if (r == PROCFS_DENIED) {
     m->counts.denied++;
     back_off_refuse(&p->member->denied, m->cycle.now_ns);
@@ -434,17 +463,16 @@ static void correct(struct measurer *m, struct process *p,
   estimator_correct(&m->cycle, &p->member->track, &read->rollup, &after);
   if (!sampling_is_refused(p->member->sampling))
     member_end_sampling(p->member);
-  p->member->is_read = true;
+  settle(m, p, OUTCOME_READ);
 }
 
-static void refuse(struct measurer *m, struct process *p) {
-  struct policy policy = member_policy(p);
-
-  read_cost_refuse(&p->member->cost, &policy, m->cycle.now_ns);
+static void refuse(struct measurer *m, struct process *p,
+                   const struct policy *policy) {
+  read_cost_refuse(&p->member->cost, policy, m->cycle.now_ns);
   if (sampling_can(&m->sampler, p)) /* in the next cycle */
-    defer(m, p, DEFERRED_MAX_LOCK_HOLD);
+    settle(m, p, OUTCOME_TOO_LONG);
   else
-    defer_large(m, p);
+    settle_too_large(m, p);
 }
 
 /* The process may be walked in the next cycle, see member_policy(). */
@@ -453,9 +481,9 @@ static void refuse_samples(struct measurer *m, struct process *p, int error) {
   if (error == -EFBIG)
     diag_note(m->diags, DIAG_FAILED, p, error, "maps");
   if (error == -EFBIG || !price_is_too_large(&m->cycle, p))
-    defer(m, p, DEFERRED_MAX_LOCK_HOLD);
+    settle(m, p, OUTCOME_TOO_LONG);
   else
-    defer_large(m, p);
+    settle_too_large(m, p);
 }
 
 static void take_result(struct measurer *m, struct process *p,
@@ -467,6 +495,7 @@ static void take_result(struct measurer *m, struct process *p,
   if (r == 0 && is_sample) {
     m->counts.sampled++;
     sampling_take(&m->sampler, p, job);
+    settle(m, p, OUTCOME_SAMPLED);
   } else if (r == 0) {
     correct(m, p, job);
   } else if (r == PROCFS_GONE || r == PROCFS_NO_MM) {
@@ -477,29 +506,31 @@ static void take_result(struct measurer *m, struct process *p,
     refuse_samples(m, p, r);
   } else {
     diag_note(m->diags, DIAG_FAILED, p, r, "pagemap");
-    defer_large(m, p);
+    settle_too_large(m, p);
   }
 }
 
 /* Readings for Refresh "always" are not charged to the budget. */
-static void charge(struct measurer *m, const struct process *p,
+static void charge(struct measurer *m, const struct policy *policy,
                    uint64_t cost_ns) {
-  if (member_policy(p).refresh == REFRESH_ADAPTIVE)
+  if (policy->refresh == REFRESH_ADAPTIVE)
     read_budget_charge(&m->budget, cost_ns);
 }
 
 static void finish_job(void *ctx, struct read_job *job) {
   struct measurer *m = ctx;
   struct process *p = job->process;
+  struct policy policy;
 
   if (!read_has_result(job)) {
     if (job->result == READ_SKIPPED)
-      defer(m, p, DEFERRED_BUDGET);
+      settle(m, p, OUTCOME_NO_TIME);
     return;
   }
-  charge(m, p, job->work_ns + job->count_ns);
+  policy = member_policy(p);
+  charge(m, &policy, job->work_ns + job->count_ns);
   if (job->result == READ_TOO_LONG) {
-    refuse(m, p);
+    refuse(m, p, &policy);
     return;
   }
   if (job->kind == READ_SAMPLE) {
@@ -545,11 +576,11 @@ static void read_chosen(struct measurer *m, size_t n) {
         (price_is_unsure(p) && c->cost_ns >= LONG_GUESS_NS))
       read_batch_flush(&batch);
     if (!c->is_must && read_budget_is_spent(&m->budget, c->is_last)) {
-      defer(m, p, DEFERRED_BUDGET);
+      settle(m, p, OUTCOME_NO_TIME);
       continue;
     }
     if (!c->is_sample && !price_is_affordable(&m->cycle, p)) {
-      defer(m, p, DEFERRED_MAX_LOCK_HOLD);
+      settle(m, p, OUTCOME_TOO_LONG);
       continue;
     }
     job = c->is_sample ? sampling_job(&m->sampler, p) : rollup_job(m, p);
@@ -565,7 +596,7 @@ static void count_overdue(struct measurer *m) {
     const struct candidate *c = &m->candidates[i];
     const struct process *p = c->process;
 
-    m->counts.overdue += c->is_due && p->member->deferral == DEFERRED_BUDGET &&
+    m->counts.overdue += c->is_due && p->member->outcome == OUTCOME_NO_TIME &&
                          c->deadline_ns < m->cycle.now_ns;
   }
 }
@@ -576,7 +607,7 @@ static bool wants_page_tables(const struct process *p) {
   const struct member *t = p->member;
 
   return !t->has_new_tables &&
-         (t->is_read ||
+         (t->outcome == OUTCOME_READ || t->outcome == OUTCOME_SAMPLED ||
           page_tables_are_due(&t->tables, p->statm.resident_pages));
 }
 

@@ -31,12 +31,27 @@ struct page_tables {
   uint32_t resident_pages; /* at that time */
 };
 
+/*
+ * The outcome of a cycle for a member that can be measured. A cycle begins with
+ * one of the first three; measure.c decides once whether NOT_CHOSEN becomes
+ * another one. aggregate.c has the source and the deferral for each.
+ */
+enum outcome {
+  OUTCOME_UNWANTED,   /* Refresh "never" */
+  OUTCOME_UNREADABLE, /* its reading was refused or failed, now or earlier */
+  OUTCOME_NOT_CHOSEN, /* its estimate will do, or its reading hangs */
+  OUTCOME_READ,
+  OUTCOME_SAMPLED, /* some of its pages were read (sampling.h) */
+  OUTCOME_NO_TIME, /* a reading was wanted: the budget was spent, or no reader
+                      was free */
+  OUTCOME_TOO_LONG /* likewise: a reading is predicted to exceed MaxLockHold, or
+                      samples fail */
+};
+
 struct member {
   struct track track;
-  /* In this cycle: its rollup is wanted; was read; cannot be read. */
-  bool is_asked : 1, is_read : 1, is_unreadable : 1;
+  enum outcome outcome : 8;
   bool has_new_tables : 1; /* they were read in this cycle */
-  enum deferral deferral : 8;
   struct read_cost cost;
   struct page_tables tables;
   struct sampling *sampling; /* NULL unless it is too large to be walked */

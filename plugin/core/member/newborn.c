@@ -73,7 +73,7 @@ static struct inheritance inheritance_of(const struct cycle *cycle,
                                          const struct track *parent) {
   struct inheritance i = {.n = fork_family_size(parent),
                           .sharers = 1.0 + parent->newborns};
-  struct estimate now;
+  struct prediction now;
   uint64_t lent;
 
   estimator_predict(cycle, parent, &now);

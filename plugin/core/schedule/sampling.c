@@ -301,7 +301,6 @@ void sampling_take(struct sampler *sampler, struct process *p,
   estimator_sample(sampler->cycle, &p->member->track, &sampled,
                    amount_narrow(sample->statm.resident_pages),
                    amount_narrow(sample->statm.shared_pages));
-  p->member->is_read = true;
   diag_note(sampler->diags,
             sample->has_mapcounts ? DIAG_SAMPLED : DIAG_MAPCOUNT_DENIED, p, 0,
             "pagemap");

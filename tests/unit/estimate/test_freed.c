@@ -67,7 +67,7 @@ static void expect_held(struct family *f, unsigned members) {
 
   for (unsigned slot = 0; slot < members; slot++) {
     const struct rollup *real = &f->views[slot].rollup;
-    struct estimate p;
+    struct prediction p;
 
     estimator_predict(&f->cycle, &f->processes[slot]->member->track, &p);
     compare(&pss, p.rollup.bytes[ROLLUP_PSS], real->bytes[ROLLUP_PSS],

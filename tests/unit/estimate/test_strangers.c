@@ -142,7 +142,7 @@ TEST(pages_that_are_merged_now_are_no_strangers) {
 /* Lessons were of other changes. */
 TEST(strangers_may_have_all_that_is_taken_for_private) {
   struct fixture f = {.e = {.page_size = 4096}};
-  struct estimate p;
+  struct prediction p;
 
   sharing_init(&f.set, 0);
   read_at(&f, 1, sharing(100, 0, 1, 0));

@@ -16,8 +16,8 @@ static void back_from_swap(struct family *f, unsigned slot) {
   memory_swap_in(&f->world, slot, 40 * MIB_PAGES, 0, false);
 }
 
-static struct estimate predicted(struct family *f, unsigned slot) {
-  struct estimate p;
+static struct prediction predicted(struct family *f, unsigned slot) {
+  struct prediction p;
 
   estimator_predict(&f->cycle, &f->processes[slot]->member->track, &p);
   return p;
@@ -25,7 +25,7 @@ static struct estimate predicted(struct family *f, unsigned slot) {
 
 /* But for the library. */
 static void expect_held(struct family *f, unsigned slot) {
-  struct estimate p = predicted(f, slot);
+  struct prediction p = predicted(f, slot);
   const struct rollup *real = &f->views[slot].rollup;
 
   assert_true(doubt_bytes(p.error.pss) + 1024 * 1024 >=

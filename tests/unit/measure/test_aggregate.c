@@ -50,7 +50,7 @@ static void have_read(struct fixture *f, struct track *t,
 static void observe(struct fixture *f, struct process *p) {
   struct observation o = {.resident_pages = (uint32_t)p->statm.resident_pages};
 
-  p->member->is_asked = true;
+  p->member->outcome = OUTCOME_NOT_CHOSEN;
   estimator_observe(&f->cycle, &p->member->track, &f->alone_track.sharing, &o);
 }
 
@@ -84,7 +84,7 @@ static int make(void **state) {
   observe(&f, &f.p);
   observe(&f, &f.other);
   have_read(&f, &f.other_member.track, &shared_by_four, 0);
-  f.other_member.is_read = true;
+  f.other_member.outcome = OUTCOME_READ;
   *state = &f;
   return 0;
 }
@@ -93,7 +93,7 @@ static int make(void **state) {
 
 static void make_read(struct fixture *f) {
   have_read(f, &f->member.track, &halves, 0);
-  f->member.is_read = true;
+  f->member.outcome = OUTCOME_READ;
 }
 
 static void make_estimated(struct fixture *f) {
@@ -103,16 +103,18 @@ static void make_estimated(struct fixture *f) {
 
 static void make_guessed(struct fixture *f) { (void)f; }
 
-static void make_unasked(struct fixture *f) { f->member.is_asked = false; }
+static void make_unasked(struct fixture *f) {
+  f->member.outcome = OUTCOME_UNWANTED;
+}
 
 static void make_unreadable(struct fixture *f) {
   have_read(f, &f->member.track, &halves, 7);
-  f->member.is_unreadable = true;
+  f->member.outcome = OUTCOME_UNREADABLE;
 }
 
 static void make_vfork(struct fixture *f) {
   f->p.is_in_parents_mm = true;
-  f->member.is_read = true; /* in the cycle before */
+  f->member.outcome = OUTCOME_READ; /* in the cycle before */
 }
 
 static void make_unknown(struct fixture *f) { f->p.state = PROCESS_UNKNOWN; }
@@ -278,7 +280,6 @@ AGGREGATE_TEST(a_group_of_which_a_member_was_once_read_is_guessed) {
   add(f);
   for (int i = 0; i < 2; i++) {
     begin_cycle(f);
-    f->member.is_read = false;
     make_unreadable(f);
     f->other.state = PROCESS_GONE;
     add(f);
@@ -313,7 +314,7 @@ AGGREGATE_TEST(a_guess_can_have_more_than_statm_shows) {
  * member one of these. Each counts once, not once in each of its two groups. */
 AGGREGATE_TEST(guesses_are_limited_by_what_the_host_has_left) {
   struct process third = f->p;
-  struct member member = {.is_asked = true, .is_unreadable = true};
+  struct member member = {.outcome = OUTCOME_UNREADABLE};
   struct process *processes[] = {&f->p, &f->other, &third};
   const struct process_table t = {.processes = processes, .n = 3};
   struct estimate est;
@@ -354,7 +355,7 @@ AGGREGATE_TEST(guesses_have_the_room_that_estimates_may_have_taken) {
 
   make_unreadable(f);
   have_read(f, &f->other_member.track, &shared_by_four, 7);
-  f->other_member.is_read = false;
+  f->other_member.outcome = OUTCOME_NOT_CHOSEN;
   estimator_advance(&f->other_member.track);
   f->a.host_bytes = KIB;
   add(f);
@@ -367,13 +368,13 @@ AGGREGATE_TEST(guesses_have_the_room_that_estimates_may_have_taken) {
 AGGREGATE_TEST(why_it_was_not_read_is_told_of_an_estimate) {
   struct estimate est;
 
-  f->member.deferral = DEFERRED_BUDGET;
+  f->member.outcome = OUTCOME_NO_TIME;
   aggregate_estimate(&f->a, &f->p, &est);
   assert_int_equal(est.deferral, DEFERRED_BUDGET);
   f->p.hung.until_ns = f->cycle.now_ns + 1;
   aggregate_estimate(&f->a, &f->p, &est);
   assert_int_equal(est.deferral, DEFERRED_HUNG);
-  f->member.is_unreadable = true;
+  f->member.outcome = OUTCOME_UNREADABLE;
   aggregate_estimate(&f->a, &f->p, &est);
   assert_int_equal(est.deferral, DEFERRED_NOT);
 }

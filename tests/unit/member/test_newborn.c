@@ -24,7 +24,7 @@ FAMILY_TEST(faults_of_a_child_are_its_own_memory) {
 
 /* With fault-around a fault maps up to sixteen. */
 FAMILY_TEST(faults_that_map_files_copy_nothing) {
-  struct estimate child;
+  struct prediction child;
 
   start_parent(f);
   memory_fork(&f->world, 0, 1, 0);
@@ -135,7 +135,7 @@ FAMILY_TEST(workers_are_known_from_those_before) {
 
 /* Two map the buffers before it, three with it. */
 FAMILY_TEST(files_of_a_child_cost_what_those_of_the_one_before_did) {
-  struct estimate child;
+  struct prediction child;
 
   start_parent(f);
   memory_start(&f->world, 8);
@@ -201,7 +201,7 @@ FAMILY_TEST(swap_is_divided_among_many) {
 /* --- what is learnt --- */
 
 static double published_kb(const struct family *f, unsigned slot) {
-  struct estimate p;
+  struct prediction p;
 
   estimator_predict(&f->cycle, &f->processes[slot]->member->track, &p);
   return doubt_bytes(p.error.pss) / 1024;
@@ -230,7 +230,7 @@ FAMILY_TEST(children_like_those_before_are_hardly_doubted) {
 
 /* Half of it at first, and never less than nothing or more than there is. */
 FAMILY_TEST(an_error_is_no_larger_than_a_value_can_be_wrong) {
-  struct estimate parent;
+  struct prediction parent;
 
   start_parent(f);
   memory_fork(&f->world, 0, 1, 0);
@@ -285,7 +285,7 @@ FAMILY_TEST(memory_that_came_during_a_reading_is_not_lost) {
 
 static void expect_pss(const struct family *f, unsigned slot, double kb,
                        double most) {
-  struct estimate p;
+  struct prediction p;
 
   estimator_predict(&f->cycle, &f->processes[slot]->member->track, &p);
   assert_near((double)p.rollup.bytes[ROLLUP_PSS] / 1024, kb, most, "PSS");
@@ -408,7 +408,7 @@ FAMILY_TEST(a_family_stays_in_its_group_without_its_founder) {
 
 /* Its parent, which paid for all of the buffer, shares it only from now on. */
 FAMILY_TEST(what_a_child_maps_is_of_its_parents_kind) {
-  struct estimate child;
+  struct prediction child;
 
   start_mapper(f, 0);
   pass(f, 1);
