@@ -348,7 +348,7 @@ static void update(struct matcher *m, struct process *p,
   release_claims(m, m->made_claims, m->n_claims);
   /* Its groups are unknown; the groups that it had report themselves as
    * incomplete. */
-  p->state = PROCESS_UNKNOWN;
+  process_set_state(p, PROCESS_UNKNOWN);
   diag_note(m->diags, DIAG_FAILED, p, -ENOMEM, "names");
 }
 
@@ -570,7 +570,7 @@ static void finish_process(struct matcher *m, struct process *p) {
     p->times_deferred = 0;
     return;
   }
-  p->state = PROCESS_UNKNOWN;
+  process_set_state(p, PROCESS_UNKNOWN);
   if (p->times_deferred < UINT16_MAX)
     p->times_deferred++;
   diag_note(m->diags, DIAG_MATCH_DEFERRED, p, 0, NULL);

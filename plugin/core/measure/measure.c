@@ -192,7 +192,7 @@ static void note_vanished(struct measurer *m, struct process *p) {
   note_end(m, p);
   estimator_forget(&p->member->track);
   fork_family_leave(&p->member->track);
-  p->state = PROCESS_GONE;
+  process_set_state(p, PROCESS_GONE);
   m->counts.vanished++;
 }
 

@@ -14,7 +14,7 @@ static void prepare(const struct process_table *t, struct process *p,
     process_table_link(t, p);
   if (member_refresh(p) == 0)
     return;
-  p->state = PROCESS_UNKNOWN;
+  process_set_state(p, PROCESS_UNKNOWN);
   diag_note(diags, DIAG_FAILED, p, -ENOMEM, "statm");
 }
 

@@ -24,10 +24,38 @@ static void process_free(const struct process_table *t, struct process *p) {
   free(p);
 }
 
-static void mark_unseen(struct process *p, uint32_t ino) {
+void process_set_state(struct process *p, enum process_state to) {
+  enum process_state from = p->state;
+
+  switch (to) {
+  case PROCESS_UNSEEN:
+    /* A cycle begins. A kernel thread stays what it is, unless another inode
+     * shows that its pid may belong to another process. */
+    assert(from != PROCESS_KERNEL || p->has_new_inode);
+    break;
+  case PROCESS_KERNEL:
+  case PROCESS_ALIVE:
+    /* The process was looked at. */
+    assert(from == PROCESS_UNSEEN);
+    break;
+  case PROCESS_UNKNOWN:
+    /* It could not be looked at; or it was alive, and then there was no memory
+     * for its state, or neither memory nor time to find its groups. */
+    assert(from == PROCESS_UNSEEN || from == PROCESS_ALIVE);
+    break;
+  case PROCESS_GONE:
+    /* It had ended when it was looked at; or it was alive then, and a later
+     * read of the same cycle has found that it ended. */
+    assert(from == PROCESS_UNSEEN || from == PROCESS_ALIVE);
+    break;
+  }
+  p->state = to;
+}
+
+static void begin_cycle(struct process *p, uint32_t ino) {
   p->has_new_inode = p->ino != ino;
   if (p->state != PROCESS_KERNEL || p->has_new_inode)
-    p->state = PROCESS_UNSEEN;
+    process_set_state(p, PROCESS_UNSEEN);
 }
 
 /* Goes through the table and the listing in step. */
@@ -47,7 +75,7 @@ int process_table_update(struct process_table *t,
       process_free(t, before[old++]);
     if (old < t->n && before[old]->pid == entries[i].pid) {
       p = before[old++];
-      mark_unseen(p, (uint32_t)entries[i].ino);
+      begin_cycle(p, (uint32_t)entries[i].ino);
     } else {
       p = calloc(1, sizeof(*p));
     }

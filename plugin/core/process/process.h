@@ -12,12 +12,15 @@ struct cgroup_node; /* see cgroup_tree.h */
 struct group;       /* see group.h */
 struct member;      /* see member.h */
 
-/* The result of looking at a process in a cycle. */
+/* What this cycle knows of a process. process_set_state() has the transitions.
+ */
 enum process_state {
-  PROCESS_UNSEEN,  /* not looked at yet in this cycle */
-  PROCESS_KERNEL,  /* a kernel thread: never looked at again */
-  PROCESS_GONE,    /* ended, or exiting: it has no memory any more */
-  PROCESS_UNKNOWN, /* alive, but its stat or statm could not be read */
+  PROCESS_UNSEEN, /* not looked at yet in this cycle */
+  PROCESS_KERNEL, /* a kernel thread: not looked at as long as it has the pid */
+  PROCESS_GONE,   /* ended, or exiting: it has no memory any more */
+  /* Alive, but this cycle does not know its memory or its groups: a file could
+   * not be read, or matching it takes too long, or memory has run out. */
+  PROCESS_UNKNOWN,
   PROCESS_ALIVE,
 };
 
@@ -77,7 +80,7 @@ struct process {
   struct back_off hung;  /* nothing that can hang is read; see quarantine.h */
   uint8_t hung_kind;     /* enum read_kind of the last hang */
 
-  enum process_state state : 8;
+  enum process_state state : 8; /* changed by process_set_state() only */
   bool is_linked : 1;
   bool has_new_inode : 1;  /* it may be another process; stat has to be read */
   bool is_dead_leader : 1; /* its memory is read through another thread */
@@ -108,6 +111,10 @@ struct process_table {
  */
 int process_table_update(struct process_table *t,
                          const struct procfs_entry *entries, size_t n);
+
+/* Changes the state. The transition must be one of those that are listed in the
+ * function. */
+void process_set_state(struct process *p, enum process_state to);
 
 /* True if the process may be in any group: it could not be identified or
  * matched yet. A process that was identified before stays in its groups. */

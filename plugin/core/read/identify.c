@@ -47,13 +47,13 @@ static void apply_failure(struct identify_ctx *in, struct process *p, int rc,
                           const char *file) {
   if (rc == PROCFS_GONE || rc == PROCFS_NO_MM) {
     in->vanished++;
-    p->state = PROCESS_GONE;
+    process_set_state(p, PROCESS_GONE);
     return;
   }
   diag_note(in->reader->setup.diags,
             rc == PROCFS_DENIED ? DIAG_PROCESS_DENIED : DIAG_FAILED, p, rc,
             file);
-  p->state = PROCESS_UNKNOWN;
+  process_set_state(p, PROCESS_UNKNOWN);
   if (!p->identified_ns || !(p->has_new_inode || has_other_name(in, p)))
     return;
   p->is_settled = false;
@@ -96,22 +96,23 @@ static bool may_be_other(struct identify_ctx *in, const struct process *p,
          has_other_name(in, p);
 }
 
-/* Uses statm instead of an inspection. A known process stays alive as it was,
- * as long as it has memory and shows no change; the reason for an inspection
- * persists. A process that may have changed groups is due to be matched, and
- * counts as unidentified until then. */
-static void refresh_from_statm(struct identify_ctx *in, struct process *p) {
+/* Uses statm instead of an inspection, and returns the state that it shows. A
+ * known process stays alive as it was, as long as it has memory and shows no
+ * change; the reason for an inspection persists. A process that may have
+ * changed groups is due to be matched, and counts as unidentified until then.
+ */
+static enum process_state refresh_from_statm(struct identify_ctx *in,
+                                             struct process *p) {
   struct statm_sample statm = {0};
   int rc = read_statm(in, p, &statm);
   bool shows_none = rc == 0 && !p->is_dead_leader && !statm_has_mm(&statm);
   bool is_other;
 
-  p->state = PROCESS_UNKNOWN;
   /* If only the main thread has ended, its file shows no memory either. */
   if (rc == PROCFS_GONE || (shows_none && !has_further_threads(in, p)))
-    p->state = PROCESS_GONE;
+    return PROCESS_GONE;
   if (rc != 0 || shows_none)
-    return;
+    return PROCESS_UNKNOWN;
   is_other = p->identified_ns && may_be_other(in, p, &statm);
   if (!p->is_dead_leader) { /* which shows no memory */
     p->is_settled &= is_unchanged(&p->statm, &statm);
@@ -119,8 +120,7 @@ static void refresh_from_statm(struct identify_ctx *in, struct process *p) {
   }
   p->is_settled &= !is_other;
   p->is_match_due |= is_other;
-  if (p->identified_ns && !is_other)
-    p->state = PROCESS_ALIVE;
+  return p->identified_ns && !is_other ? PROCESS_ALIVE : PROCESS_UNKNOWN;
 }
 
 static void apply_inspection(struct identify_ctx *in,
@@ -129,7 +129,7 @@ static void apply_inspection(struct identify_ctx *in,
   struct process *p = job->process;
 
   if (!read_has_result(job)) {
-    refresh_from_statm(in, p);
+    process_set_state(p, refresh_from_statm(in, p));
     return;
   }
   if (seen->state != PROCESS_UNSEEN)
@@ -139,7 +139,7 @@ static void apply_inspection(struct identify_ctx *in,
     apply_failure(in, p, job->result, seen->file);
     return;
   }
-  p->state = seen->state;
+  process_set_state(p, seen->state);
   if (seen->state != PROCESS_ALIVE)
     return;
   p->statm = seen->statm;
@@ -176,7 +176,7 @@ static bool quick_check(struct identify_ctx *in, struct process *p,
       procfs_count_threads(in->reader->setup.procfs, p->pid, &p->threads) != 0)
     return false;
   p->statm = statm;
-  p->state = PROCESS_ALIVE;
+  process_set_state(p, PROCESS_ALIVE);
   return true;
 }
 
@@ -195,7 +195,7 @@ void identify_all(struct identify_ctx *in, uint64_t now_ns) {
     if (p->has_new_inode)
       p->hung.until_ns = 0;
     if (quarantine_has(p, now_ns))
-      refresh_from_statm(in, p);
+      process_set_state(p, refresh_from_statm(in, p));
     else if (!quick_check(in, p, now_ns))
       read_batch_add(&batch, &job);
   }
