@@ -46,7 +46,7 @@ enum read_outcome {
   /* Not tried: an earlier read still hangs; or only one thread is left, and the
    * process is in uninterruptible sleep. file is NULL then. */
   READ_STILL_HUNG,
-  READ_SKIPPED,  /* no thread is free; see worker_pool_context() */
+  READ_SKIPPED,  /* no thread is free; see worker_pool_acquire() */
   READ_TOO_LONG, /* not tried: it has more mappings than mappings_most */
 };
 

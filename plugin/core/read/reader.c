@@ -268,7 +268,7 @@ int reader_begin(struct reader *r, uint64_t now_ns) {
 
   r->now_ns = now_ns;
   worker_pool_begin(r->pool);
-  rc = worker_pool_context(r->pool, &context);
+  rc = worker_pool_acquire(r->pool, &context);
   return rc < 0 && reader_count_hung(r) == 0 ? rc : 0;
 }
 
@@ -412,7 +412,7 @@ static void run_all(struct reader *r, struct read_job *jobs, size_t n) {
   mark_hung(r, jobs, n);
   while (next < n) {
     void *context = NULL;
-    int rc = worker_pool_context(r->pool, &context);
+    int rc = worker_pool_acquire(r->pool, &context);
 
     if (rc < 0)
       fail_skipped(jobs + next, n - next, rc);

@@ -185,7 +185,7 @@ static bool find_worker(struct worker_pool *pool, enum worker_state state) {
   return false;
 }
 
-int worker_pool_context(struct worker_pool *pool, void **ret) {
+int worker_pool_acquire(struct worker_pool *pool, void **ret) {
   int rc = 0;
 
   if (pool->wait_budget == 0)
@@ -203,9 +203,7 @@ int worker_pool_context(struct worker_pool *pool, void **ret) {
 /* --- watching --- */
 
 static uint64_t progress_of(const struct worker *w) {
-  unsigned heartbeat = w->ops.heartbeat ? w->ops.heartbeat(w->context) : 0;
-
-  return (uint64_t)w->at << 32 | heartbeat;
+  return (uint64_t)w->at << 32 | w->ops.heartbeat(w->context);
 }
 
 /* Returns true if the worker is done, false after poll_ns. */

@@ -36,7 +36,7 @@ struct worker_ops {
   /* Does the i-th piece of the batch in the context. */
   void (*work)(void *context, size_t i);
   /* Heartbeat: changes while a long piece makes progress. Called from another
-   * thread than work(). NULL if no piece is long. */
+   * thread than work(). */
   unsigned (*heartbeat)(void *context);
   void *ctx;
 };
@@ -77,14 +77,14 @@ const void *worker_pool_hung_context(const struct worker_pool *pool,
  * and has returned is still in it. Returns 0, WORKER_POOL_BUSY, or the negative
  * errno of starting a thread.
  */
-int worker_pool_context(struct worker_pool *pool, void **ret);
+int worker_pool_acquire(struct worker_pool *pool, void **ret);
 
 struct worker_pool_result {
   size_t done;  /* number of pieces done */
   bool is_hung; /* in piece `done`, whose data must not be touched */
 };
 
-/* Runs the batch of n pieces in the context from worker_pool_context(). If it
+/* Runs the batch of n pieces in the context from worker_pool_acquire(). If it
  * stops early, the remaining pieces are not begun. */
 struct worker_pool_result worker_pool_run(struct worker_pool *pool, size_t n);
 

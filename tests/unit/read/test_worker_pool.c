@@ -69,8 +69,16 @@ static void work(void *ctx, size_t i) {
   d->done[i]++;
 }
 
-static const struct worker_ops ops = {
-    .new_context = new_context, .free_context = free_context, .work = work};
+/* No piece is long. */
+static unsigned no_beat(void *context) {
+  (void)context;
+  return 0;
+}
+
+static const struct worker_ops ops = {.new_context = new_context,
+                                      .free_context = free_context,
+                                      .work = work,
+                                      .heartbeat = no_beat};
 
 static struct worker_pool *start(uint64_t timeout_ns, uint64_t wait_budget_ns) {
   struct worker_pool *c;
@@ -82,7 +90,7 @@ static struct worker_pool *start(uint64_t timeout_ns, uint64_t wait_budget_ns) {
 static struct worker_context *context_of(struct worker_pool *c) {
   void *context = NULL;
 
-  assert_int_equal(worker_pool_context(c, &context), 0);
+  assert_int_equal(worker_pool_acquire(c, &context), 0);
   return context;
 }
 
@@ -236,9 +244,9 @@ FIXTURE_TEST(no_more_hang_than_there_may) {
     hang_one(c);
   }
   assert_true(is_hung(c));
-  assert_int_equal(worker_pool_context(c, &context), WORKER_POOL_BUSY);
+  assert_int_equal(worker_pool_acquire(c, &context), WORKER_POOL_BUSY);
   worker_pool_begin(c);
-  assert_int_equal(worker_pool_context(c, &context), WORKER_POOL_BUSY);
+  assert_int_equal(worker_pool_acquire(c, &context), WORKER_POOL_BUSY);
   assert_int_equal(contexts_made, WORKER_POOL_MAX);
 
   wake_one(c);
@@ -265,7 +273,7 @@ FIXTURE_TEST(slow_work_is_not_hung_and_has_an_end) {
   assert_in_range(result.done, 1, PIECES - 1);
   for (unsigned i = 0; i < PIECES; i++)
     assert_int_equal(d->done[i], i < result.done);
-  assert_int_equal(worker_pool_context(c, &context), WORKER_POOL_BUSY);
+  assert_int_equal(worker_pool_acquire(c, &context), WORKER_POOL_BUSY);
   assert_false(is_hung(c));
 
   worker_pool_begin(c);
@@ -281,7 +289,7 @@ FIXTURE_TEST(hung_work_costs_wait_budget_too) {
   void *context;
 
   hang_one(c);
-  assert_int_equal(worker_pool_context(c, &context), WORKER_POOL_BUSY);
+  assert_int_equal(worker_pool_acquire(c, &context), WORKER_POOL_BUSY);
   assert_false(is_hung(c));
   worker_pool_begin(c);
   context_of(c);
@@ -317,7 +325,7 @@ FIXTURE_TEST(thread_that_cannot_be_started_is_an_error) {
 
   threads_fail = EAGAIN;
   for (int i = 0; i < 2 * WORKER_POOL_MAX; i++)
-    assert_int_equal(worker_pool_context(c, &context), -EAGAIN);
+    assert_int_equal(worker_pool_acquire(c, &context), -EAGAIN);
   assert_false(is_hung(c));
   threads_fail = 0;
   context_of(c);
@@ -338,7 +346,7 @@ FIXTURE_TEST(context_that_cannot_be_made_is_an_error) {
 
   failing.new_context = fail_context;
   assert_int_equal(worker_pool_new(&failing, LONG_NS, LONG_NS, &c), 0);
-  assert_int_equal(worker_pool_context(c, &context), -EMFILE);
+  assert_int_equal(worker_pool_acquire(c, &context), -EMFILE);
   worker_pool_free(c);
 }
 
