@@ -73,15 +73,17 @@ double read_budget_wanted_percent(const struct read_budget *b);
 
 /* --- choosing --- */
 
-struct group; /* track.h has its error, the error that it tolerates, and the
-               * time that it may take for samples */
+struct process; /* only its address counts */
+/* group_track in member.h has its error, the error that it tolerates, and the
+ * time that its samples may take. */
+struct group;
 
 struct candidate {
-  void *process;
+  struct process *process;
   struct group *const *groups; /* one at least; each of them counts */
   size_t n_groups;
   struct doubt error;
-  double intervals;     /* if is_sample: since the last sample */
+  double intervals;     /* since its baseline was read; 0 without one */
   uint64_t deadline_ns; /* if is_due: when it should be read by */
   double worth;         /* filled in by schedule_choose() */
   uint32_t cost_ns;     /* predicted */

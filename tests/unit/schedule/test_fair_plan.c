@@ -36,6 +36,7 @@ struct worker {
 struct run {
   const struct load *load;
   struct worker members[PROCESSES];
+  struct process processes[PROCESSES]; /* the same, for the candidates */
   struct group_track tracks[2];
   struct group groups[2], *group_list[2];
   struct read_budget budget;
@@ -132,7 +133,7 @@ static size_t gather(struct run *r, struct candidate *c) {
     if (!is_due && m->error_bytes == 0)
       continue;
     c[n++] = (struct candidate){
-        .process = m,
+        .process = &r->processes[i],
         .groups = &r->group_list[i % 2],
         .n_groups = 1,
         .error = {.common = (double)m->error_bytes},
@@ -153,7 +154,7 @@ static uint64_t run_cycle(struct run *r) {
   read_budget_begin(&r->budget, r->now_ns, r->interval_ns, r->needed);
   s = schedule_choose(c, n, &r->budget);
   for (size_t i = 0; i < s.chosen; i++) {
-    struct worker *m = c[i].process;
+    struct worker *m = &r->members[c[i].process - r->processes];
 
     r->on_doubt_ns += m->error_bytes > 0 ? m->cost_ns : 0;
     m->read_ns = r->now_ns;

@@ -15,6 +15,7 @@
 
 /* Candidates are named by a letter, so that an order is a string. */
 static const char names[] = "abcdefghijklmnop";
+static struct process processes[sizeof(names)]; /* one for each name */
 
 /* A group that tolerates no error unless a test says so, and another one. */
 static struct group_track track, other_track;
@@ -35,7 +36,7 @@ static struct candidate make_in(struct group *const *group, char letter,
   const struct doubt error = {.common = (double)(error_mib * MIB)};
 
   doubt_add(&group[0]->track->error, error);
-  return (struct candidate){.process = (void *)(uintptr_t)&names[letter - 'a'],
+  return (struct candidate){.process = &processes[letter - 'a'],
                             .groups = group,
                             .n_groups = 1,
                             .error = error,
@@ -57,7 +58,7 @@ static struct candidate make_due(char letter, uint64_t deadline_s,
 }
 
 static char letter_of(const struct candidate *c) {
-  return *(const char *)c->process;
+  return names[c->process - processes];
 }
 
 #define ENOUGH_NS (INT64_C(3600) * 1000 * (int64_t)MS)
