@@ -7,7 +7,8 @@
 
 enum often { ONCE, HOURLY, ALWAYS };
 
-static bool is_due(cdtime_t *logged, enum often often) {
+/* Notes that a line is logged now; false if it must not be logged yet. */
+static bool take_turn(cdtime_t *logged, enum often often) {
   cdtime_t now = cdtime();
 
   /* The clock was set back. */
@@ -50,7 +51,7 @@ static void log_denials(struct log_state *s, const struct cycle_results *r,
   bool is_hidden = r->diags[DIAG_HIDDEN].count > 0;
 
   if ((first->count == 0 && !is_hidden) ||
-      !is_due(&s->logged[DIAG_HIDDEN], ONCE))
+      !take_turn(&s->logged[DIAG_HIDDEN], ONCE))
     return;
   if (is_hidden) /* The list lacks processes. */
     WARNING("smaps plugin: %s: hidepid of \"%s\" hides the processes of other "
@@ -133,7 +134,7 @@ static void log_processes(struct log_state *s, const struct diag *diags) {
   for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
     const struct line *l = &lines[i];
 
-    if (diags[l->kind].count > 0 && is_due(&s->logged[l->kind], l->often))
+    if (diags[l->kind].count > 0 && take_turn(&s->logged[l->kind], l->often))
       log_line(l, &diags[l->kind]);
   }
 }

@@ -79,13 +79,13 @@ static bool is_count(const struct metric_value *v) {
  * of a service in the moment in which it was killed. A value whose alarm is on
  * when its group ends is missing until the group has members again.
  */
-static bool is_withheld(struct group *g, const struct metric_value *v,
-                        bool has_ended) {
-  metric_set *withheld = &g->submission.withheld[v->is_percentage];
+static void withhold_alarmed(struct group *g, const struct metric_value *v) {
+  if (!is_count(v) && is_alarmed(g, v))
+    g->submission.withheld[v->is_percentage] |= v->metric;
+}
 
-  if (has_ended && !is_count(v) && is_alarmed(g, v))
-    *withheld |= v->metric;
-  return *withheld & v->metric;
+static bool is_withheld(const struct group *g, const struct metric_value *v) {
+  return g->submission.withheld[v->is_percentage] & v->metric;
 }
 
 static void submit_group(cdtime_t now, struct group *g,
@@ -99,10 +99,13 @@ static void submit_group(cdtime_t now, struct group *g,
 
   if (has_members)
     g->submission = (struct submission){.had_members = true};
-  while (metric_next(&subject, g->report, context, &cursor, &value))
-    if (!is_withheld(g, &value, has_ended))
+  while (metric_next(&subject, g->report, context, &cursor, &value)) {
+    if (has_ended)
+      withhold_alarmed(g, &value);
+    if (!is_withheld(g, &value))
       submit(now, g->name, value.type, value.type_instance, value.values,
              value.n);
+  }
   g->submission.had_members = has_members;
 }
 
