@@ -313,8 +313,8 @@ static struct candidate candidate_of(const struct measurer *m,
  * sampled either. */
 static bool find_way(struct measurer *m, struct process *p,
                      struct candidate *c) {
-  c->is_sample = !price_is_affordable(&m->cycle, p);
-  if (c->is_sample && !sampling_can(&m->sampler, p))
+  c->is_sample = !price_update(&m->cycle, p);
+  if (c->is_sample && !sampling_prepare(&m->sampler, p))
     return false;
   c->cost_ns = c->is_sample ? amount_narrow(sampling_cost_ns(&m->sampler, p))
                             : price_ns(&m->cycle, p);
@@ -342,7 +342,7 @@ static double needed_for(const struct measurer *m, struct process *p,
     return 0;
   if (!price_fits(cost_ns, policy))
     cost_ns =
-        sampling_can(&m->sampler, p) ? sampling_cost_ns(&m->sampler, p) : 0;
+        sampling_prepare(&m->sampler, p) ? sampling_cost_ns(&m->sampler, p) : 0;
   return (double)cost_ns / (double)policy->max_age_ns;
 }
 
@@ -469,7 +469,7 @@ static void correct(struct measurer *m, struct process *p,
 static void refuse(struct measurer *m, struct process *p,
                    const struct policy *policy) {
   read_cost_refuse(&p->member->cost, policy, m->cycle.now_ns);
-  if (sampling_can(&m->sampler, p)) /* in the next cycle */
+  if (sampling_prepare(&m->sampler, p)) /* in the next cycle */
     settle(m, p, OUTCOME_TOO_LONG);
   else
     settle_too_large(m, p);
@@ -579,7 +579,7 @@ static void read_chosen(struct measurer *m, size_t n) {
       settle(m, p, OUTCOME_NO_TIME);
       continue;
     }
-    if (!c->is_sample && !price_is_affordable(&m->cycle, p)) {
+    if (!c->is_sample && !price_update(&m->cycle, p)) {
       settle(m, p, OUTCOME_TOO_LONG);
       continue;
     }

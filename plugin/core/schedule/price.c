@@ -197,29 +197,42 @@ bool price_is_unsure(const struct process *p) {
          fork_family_size(&p->member->track) > cost->relatives;
 }
 
-bool price_is_affordable(const struct cycle *cycle, struct process *p) {
-  struct policy policy = member_policy(p);
+static bool has_price_of_relatives(const struct track *t) {
+  return t->family && t->family->cost.pages >= LESSON_LEAST_PAGES;
+}
+
+/* A process has the price of its relatives until a walk has shown its own,
+ * among as many relatives as they have. */
+static void adopt_price_of_relatives(struct process *p) {
   const struct track *t = &p->member->track;
   struct read_cost *cost = &p->member->cost;
-  bool has_relatives_price =
-      t->family && t->family->cost.pages >= LESSON_LEAST_PAGES;
+
+  if (!has_price_of_relatives(t) || t->is_sampled || cost->too_long > 0 ||
+      (cost->is_learnt && t->family->cost.relatives <= cost->relatives))
+    return;
+  *cost = t->family->cost;
+  cost->is_learnt = false;
+}
+
+/* True if samples, not a guess, show when the price is no longer too high. */
+static bool is_priced_by_samples(const struct process *p) {
+  const struct track *t = &p->member->track;
+  const struct read_cost *cost = &p->member->cost;
+
+  return cost->pages > 0 &&
+         (cost->is_learnt || has_price_of_relatives(t) || t->is_sampled) &&
+         !sampling_is_refused(p->member->sampling);
+}
+
+bool price_update(const struct cycle *cycle, struct process *p) {
+  struct policy policy = member_policy(p);
+  struct read_cost *cost = &p->member->cost;
   struct walk guess;
 
-  /* Until it has one of its own, among as many, it has that of its relatives.
-   */
-  if (has_relatives_price && !t->is_sampled && cost->too_long == 0 &&
-      (!cost->is_learnt || t->family->cost.relatives > cost->relatives)) {
-    *cost = t->family->cost;
-    cost->is_learnt = false;
-  }
+  adopt_price_of_relatives(p);
   if (cost->ns && price_fits(price_ns(cycle, p), &policy))
     return true;
-  /* The samples show when it has become so. */
-  if (cost->pages > 0 &&
-      (cost->is_learnt || has_relatives_price || t->is_sampled) &&
-      !sampling_is_refused(p->member->sampling))
-    return false;
-  if (cycle->now_ns < cost->next_try_s * NS_PER_S)
+  if (is_priced_by_samples(p) || cycle->now_ns < cost->next_try_s * NS_PER_S)
     return false;
   guess = price_guess(cycle, p);
   return read_cost_apply_guess(cost, &guess, &policy, cycle->now_ns);

@@ -53,8 +53,10 @@ struct walk price_guess(const struct cycle *cycle, const struct process *p);
 /* True if no walk has shown its price, or none since it has more relatives. */
 bool price_is_unsure(const struct process *p);
 
-/* True if the reading is cheap enough, or if it is time to try it again. */
-bool price_is_affordable(const struct cycle *cycle, struct process *p);
+/* Renews the price of a process that has none of its own yet, from that of its
+ * relatives, and one that is too high when it is time for a new guess, which
+ * reads status. Returns true if a walk of it may be made. */
+bool price_update(const struct cycle *cycle, struct process *p);
 
 /* Takes a walk of it: also for relatives, and for guesses on this host. */
 void price_learn(struct cycle *cycle, struct process *p, const struct walk *w);

@@ -34,7 +34,7 @@
 #define LAYOUT_AGE_NS (60 * NS_PER_S)
 #define LAYOUT_TIMES 1000
 
-bool sampling_can(const struct sampler *sampler, struct process *p) {
+bool sampling_prepare(const struct sampler *sampler, struct process *p) {
   struct sampling **s = &p->member->sampling;
 
   if (!*s && (*s = calloc(1, sizeof(**s))))

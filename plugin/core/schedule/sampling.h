@@ -28,9 +28,10 @@ struct sampler {
  */
 void sampling_allow(struct group_track *g, uint64_t interval_ns);
 
-/* Whether the process can be sampled: not where the kernel refuses pagemap, or
- * memory has run out. */
-bool sampling_can(const struct sampler *s, struct process *p);
+/* Makes the state of a process that is to be sampled, which the functions below
+ * need, unless it has one. False if it cannot be sampled: the kernel refuses
+ * pagemap, or memory has run out. */
+bool sampling_prepare(const struct sampler *s, struct process *p);
 
 /* The predicted CPU time of its next sample. */
 uint64_t sampling_cost_ns(const struct sampler *s, const struct process *p);
