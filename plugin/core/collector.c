@@ -56,7 +56,7 @@ static uint64_t realtime_ns(void) { return read_clock(CLOCK_REALTIME); }
 static void release_process(void *ctx, struct process *p) {
   struct collector *c = ctx;
 
-  matcher_forget(&c->matcher, p);
+  match_forget(&c->matcher.rules, p);
   member_free(p);
   procfs_drop(c->procfs, &p->statm_file);
 }
@@ -233,7 +233,7 @@ static void count_all(struct collector *c, uint64_t start_ns) {
     counts.processes += is_alive;
     counts.unidentified += process_is_unidentified(p);
     counts.matched += is_alive && p->n_groups > 0;
-    counts.groups_refused += p->refused_names != 0;
+    counts.groups_refused += p->membership.refused_names != 0;
     counts.hung += is_alive && quarantine_has(p, start_ns);
   }
   while (collector_next_group(c, &cursor))
@@ -269,7 +269,7 @@ int collector_cycle(struct collector *c) {
   if (rc < 0)
     return rc;
   c->results.diags[DIAG_HIDDEN].count = has_hidden(c);
-  unseen_mark(&c->matcher, c->procfs, &c->processes, has_hidden(c),
+  unseen_mark(&c->matcher.rules, c->procfs, &c->processes, has_hidden(c),
               c->reader.page_size);
   cgroup_watch_run(&c->cgroup_watch, &c->matcher, &c->processes, now_ns);
   group_growth_note(&c->groups, &meminfo, now_ns);

@@ -1,404 +1,33 @@
 #include "match/match.h"
 
+#include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "process/diag.h"
-
-/* --- groups and claims of a single process -------------------------------- */
-
-static uint64_t bit_of(const struct group_name *name) {
-  return UINT64_C(1) << (name->hash * UINT64_C(0x9e3779b97f4a7c15) >> 58);
-}
-
-static int get_or_add_group(struct matcher *m, const struct group_name *name,
-                            bool is_fixed, size_t rule, struct group **ret) {
-  size_t n = m->groups->n;
-  int rc = group_table_get_or_add(m->groups, name->text, is_fixed,
-                                  matcher_rule(m, rule), rule, ret);
-
-  if (m->groups->n > n)
-    m->made_names |= bit_of(name);
-  return rc;
-}
-
-static int add_fixed_groups(struct matcher *m) {
-  int rc = 0;
-
-  for (size_t i = 0; rc == 0 && i <= m->settings->n_rules; i++) {
-    const struct group_name *name = &matcher_rule(m, i)->fixed_name;
-
-    if (name->len > 0)
-      rc = get_or_add_group(m, name, true, i, &m->fixed[i]);
-  }
-  return rc;
-}
-
-static void release_groups(struct matcher *m, struct group **groups, size_t n) {
-  for (size_t i = 0; i < n; i++)
-    group_table_release(m->groups, groups[i]);
-}
-
-static void release_claims(struct matcher *m, const struct claim *claims,
-                           size_t n) {
-  for (size_t i = 0; i < n; i++)
-    if (claims[i].group)
-      group_table_release(m->groups, claims[i].group);
-}
-
-void matcher_forget(struct matcher *m, struct process *p) {
-  release_groups(m, p->groups, p->n_groups);
-  release_claims(m, p->claims, p->n_claims);
-  cgroup_tree_release(&m->cgroups, p->cgroup);
-  free(p->groups);
-  free(p->claims);
-  free(p->perhaps);
-  free(p->why);
-  p->groups = p->perhaps = NULL;
-  p->claims = NULL;
-  p->why = NULL;
-  p->cgroup = NULL;
-  p->n_groups = p->n_claims = p->n_perhaps = 0;
-}
-
-static bool has_group(struct group *const *groups, size_t n,
-                      const struct group *g) {
-  for (size_t i = 0; i < n; i++)
-    if (groups[i] == g)
-      return true;
-  return false;
-}
-
-/* Two rules can yield the same name: it counts once. */
-static void add_group(struct matcher *m, struct group *group) {
-  if (has_group(m->made_groups, m->n_groups, group))
-    return;
-  group->references++;
-  m->made_groups[m->n_groups++] = group;
-}
-
-/* The claims that a process inherits: its parent's, or for an orphan the claims
- * that it has inherited before. */
-struct inheritance {
-  const struct claim *claims;
-  size_t n;
-  bool is_orphan;
-};
-
-static const struct claim *find_claim(const struct claim *claims, size_t n,
-                                      size_t rule) {
-  for (size_t i = 0; i < n; i++)
-    if (claims[i].rule == rule)
-      return &claims[i];
-  return NULL;
-}
-
-static bool is_passed_on(const struct inheritance *in, const struct claim *c) {
-  return !in->is_orphan || c->is_inherited;
-}
-
-static const struct claim *find_inherited(const struct inheritance *in,
-                                          size_t rule) {
-  const struct claim *claim = find_claim(in->claims, in->n, rule);
-
-  return claim && is_passed_on(in, claim) ? claim : NULL;
-}
-
-static void add_claim(struct matcher *m, size_t rule, struct group *group,
-                      bool is_inherited) {
-  if (find_claim(m->made_claims, m->n_claims, rule))
-    return;
-  if (group)
-    group->references++;
-  m->made_claims[m->n_claims++] = (struct claim){
-      .group = group, .rule = (uint16_t)rule, .is_inherited = is_inherited};
-}
-
-static void note_refused(struct matcher *m, struct process *p,
-                         const struct group_name *name) {
-  struct diag *t = &m->diags[DIAG_GROUP_REFUSED];
-
-  p->refused_names |= bit_of(name);
-  if (t->count == 0)
-    snprintf(t->name, sizeof(t->name), "%s", name->text);
-  diag_note(m->diags, DIAG_GROUP_REFUSED, p, 0, NULL);
-}
-
-/* --- explanations --------------------------------------------------------- */
-
-static void add_also(struct matcher *m, size_t i) {
-  if (m->why.n_also < EXPLAIN_MAX)
-    m->why.also[m->why.n_also++] = (uint16_t)i;
-}
-
-bool matcher_would_take(const struct rule *rule, const struct attributes *id,
-                        uint32_t pid) {
-  struct captures captures;
-  struct group_name name;
-
-  return rule_match(rule, id, pid, &captures) > 0 &&
-         (rule->is_ignore || template_expand(rule->name, id, &captures, &name));
-}
-
-/* Notes the later rules that match, too, for an explanation. */
-static void explain_others(struct matcher *m, const struct process *p,
-                           size_t first) {
-  for (size_t i = first; m->settings->has_snapshots && i < m->settings->n_rules;
-       i++)
-    if (matcher_would_take(&m->settings->rules[i], &m->attributes, p->pid))
-      add_also(m, i);
-}
-
-/* --- what cannot be ruled out --------------------------------------------- */
-
-/* A process that was in the group still runs the program, whatever its name is
- * now, unless another attribute rules that out. */
-static void add_perhaps(struct matcher *m, const struct process *p, size_t i) {
-  struct group *group = m->fixed[i];
-  struct glimpse glimpse;
-
-  if (!m->unknown || !group)
-    return;
-  glimpse = (struct glimpse){.id = m->attributes,
-                             .pid = p->pid,
-                             .unknown = m->unknown,
-                             .may_be_renamed =
-                                 has_group(p->groups, p->n_groups, group) ||
-                                 has_group(p->perhaps, p->n_perhaps, group)};
-  if (rule_could_match(&m->settings->rules[i], &glimpse))
-    m->made_perhaps[m->n_perhaps++] = group;
-}
-
-static unsigned find_unknown(const struct matcher *m) {
-  unsigned unknown = m->settings->rule_attributes & REFUSABLE_ATTRIBUTES;
-
-  for (int a = 0; a < ATTRIBUTES; a++)
-    if (m->attributes.value[a])
-      unknown &= ~(1U << a);
-  return unknown;
-}
-
-/* --- applying the rules --------------------------------------------------- */
-
-enum verdict { PASSED, TAKEN, REFUSED };
-
-/* Decides if the rule takes the process by its own names; *ret is the group, or
- * NULL. */
-static enum verdict apply_by_name(struct matcher *m, struct process *p,
-                                  size_t i, struct group **ret) {
-  const struct rule *rule = &m->settings->rules[i];
-  struct captures captures;
-  struct group_name name;
-  int rc;
-
-  *ret = NULL;
-  rc = rule_match(rule, &m->attributes, p->pid, &captures);
-  if (rc < 0)
-    m->is_out_of_memory = true;
-  if (rc <= 0)
-    return PASSED;
-  if (rule->is_ignore)
-    return TAKEN;
-  if (!template_expand(rule->name, &m->attributes, &captures, &name))
-    return PASSED;
-  rc = get_or_add_group(m, &name, false, i, ret);
-  if (rc == GROUP_REFUSED)
-    note_refused(m, p, &name);
-  if (rc < 0)
-    m->is_out_of_memory = true;
-  return rc == 0 ? TAKEN : REFUSED;
-}
-
-static enum verdict apply_rule(struct matcher *m, struct process *p, size_t i,
-                               const struct inheritance *inheritance) {
-  const struct rule *rule = &m->settings->rules[i];
-  const struct claim *claim = find_inherited(inheritance, i);
-  struct group *group;
-  enum verdict by_name = apply_by_name(m, p, i, &group), verdict = by_name;
-
-  if (verdict == PASSED && claim) {
-    group = claim->group;
-    verdict = TAKEN;
-  }
-  if (verdict == PASSED)
-    add_perhaps(m, p, i);
-  if (verdict == TAKEN && !rule->is_view) {
-    m->why.rule = (uint16_t)i;
-    m->why.is_inherited = by_name == PASSED;
-  } else if (by_name != PASSED) {
-    add_also(m, i);
-  }
-  /* A refused view does not stop the rules below. */
-  if (verdict != TAKEN)
-    return rule->is_view ? PASSED : verdict;
-  if (group)
-    add_group(m, group);
-  if (rule->takes_children)
-    add_claim(m, i, group, claim != NULL);
-  return rule->is_view ? PASSED : TAKEN;
-}
-
-static void apply_other(struct matcher *m) {
-  size_t other = m->settings->n_rules;
-
-  if (!m->fixed[other])
-    return;
-  add_group(m, m->fixed[other]);
-  m->why.rule = (uint16_t)other;
-}
-
-static void apply_rules(struct matcher *m, struct process *p,
-                        const struct inheritance *inheritance) {
-  enum verdict verdict = PASSED;
-  size_t n = 0;
-
-  m->attributes = attributes_get(&p->attributes);
-  m->unknown = find_unknown(m);
-  m->n_groups = m->n_claims = m->n_perhaps = 0;
-  m->why = (struct explanation){.rule = NO_RULE};
-  p->refused_names = 0;
-  while (n < m->settings->n_rules && verdict == PASSED)
-    verdict = apply_rule(m, p, n++, inheritance);
-  explain_others(m, p, n);
-  if (verdict != TAKEN)
-    apply_other(m);
-  /* A claim passes through a process that another rule has taken. */
-  for (size_t i = 0; i < inheritance->n; i++)
-    if (is_passed_on(inheritance, &inheritance->claims[i]))
-      add_claim(m, inheritance->claims[i].rule, inheritance->claims[i].group,
-                true);
-}
-
-static bool is_same_claims(const struct matcher *m, const struct process *p) {
-  if (p->n_claims != m->n_claims)
-    return false;
-  for (size_t i = 0; i < m->n_claims; i++) {
-    const struct claim *old = &p->claims[i], *made = &m->made_claims[i];
-
-    if (old->rule != made->rule || old->group != made->group ||
-        old->is_inherited != made->is_inherited)
-      return false;
-  }
-  return true;
-}
-
-static void *copy_of(struct matcher *m, const void *made, size_t size) {
-  void *copy = size > 0 ? malloc(size) : NULL;
-
-  if (copy)
-    memcpy(copy, made, size);
-  m->is_out_of_memory |= size > 0 && !copy;
-  return copy;
-}
-
-static struct cgroup_node *cgroup_of(struct matcher *m) {
-  const char *path = m->attributes.value[ATTRIBUTE_CGROUP];
-  struct cgroup_node *node = path ? cgroup_tree_get(&m->cgroups, path) : NULL;
-
-  m->is_out_of_memory |= path && !node;
-  return node;
-}
-
-/* Moves the new groups and claims, with their references, to the process. The
- * old ones are released later: the two may share groups. */
-static void adopt_made(struct matcher *m, struct process *p) {
-  struct process made = {
-      .groups = copy_of(m, m->made_groups, m->n_groups * sizeof(*p->groups)),
-      .claims = copy_of(m, m->made_claims, m->n_claims * sizeof(*p->claims)),
-      .perhaps =
-          copy_of(m, m->made_perhaps, m->n_perhaps * sizeof(*p->perhaps)),
-      .why =
-          copy_of(m, &m->why, m->settings->has_snapshots ? sizeof(m->why) : 0),
-      .cgroup = cgroup_of(m)};
-
-  if (m->is_out_of_memory) {
-    matcher_forget(m, &made);
-    return;
-  }
-  p->has_changed_claims = !is_same_claims(m, p);
-  matcher_forget(m, p);
-  p->groups = made.groups;
-  p->claims = made.claims;
-  p->perhaps = made.perhaps;
-  p->why = made.why;
-  p->cgroup = made.cgroup;
-  p->n_groups = (uint16_t)m->n_groups;
-  p->n_claims = (uint16_t)m->n_claims;
-  p->n_perhaps = (uint16_t)m->n_perhaps;
-}
-
-/* Matches the process anew. parent is NULL for an orphan, which keeps what it
- * inherited before. */
-static void update(struct matcher *m, struct process *p,
-                   const struct process *parent) {
-  const struct process *source = parent ? parent : p;
-  const struct inheritance inheritance = {
-      .claims = source->claims, .n = source->n_claims, .is_orphan = !parent};
-
-  m->is_out_of_memory = false;
-  apply_rules(m, p, &inheritance);
-  if (!m->is_out_of_memory)
-    adopt_made(m, p);
-  p->is_match_due = m->is_out_of_memory;
-  if (!m->is_out_of_memory)
-    return;
-  release_groups(m, m->made_groups, m->n_groups);
-  release_claims(m, m->made_claims, m->n_claims);
-  /* Its groups are unknown; the groups that it had report themselves as
-   * incomplete. */
-  process_set_state(p, PROCESS_UNKNOWN);
-  diag_note(m->diags, DIAG_FAILED, p, -ENOMEM, "names");
-}
-
-/* --- all processes -------------------------------------------------------- */
 
 int matcher_init(struct matcher *m, const struct settings *settings,
                  struct group_table *groups, struct diag *diags,
                  uint64_t (*clock_ns)(void)) {
-  /* At most one group or claim for each rule, and for Other. */
-  size_t n = settings->n_rules + 1;
-  int rc = -ENOMEM;
-
-  *m = (struct matcher){
-      .settings = settings,
-      .groups = groups,
-      .diags = diags,
-      .clock_ns = clock_ns,
-      .locale = newlocale(LC_ALL_MASK, "C", (locale_t)0),
-      .made_groups = reallocarray(NULL, n, sizeof(struct group *)),
-      .made_claims = reallocarray(NULL, n, sizeof(struct claim)),
-      .made_perhaps = reallocarray(NULL, n, sizeof(struct group *)),
-      .fixed = calloc(n, sizeof(struct group *))};
-  if (m->locale && m->made_groups && m->made_claims && m->made_perhaps &&
-      m->fixed)
-    rc = add_fixed_groups(m);
-  if (rc < 0)
-    matcher_done(m);
-  return rc;
+  *m = (struct matcher){.clock_ns = clock_ns};
+  return match_rules_init(&m->rules, settings, groups, diags);
 }
 
 void matcher_done(struct matcher *m) {
-  if (m->locale)
-    freelocale(m->locale);
-  free(m->made_groups);
-  free(m->made_claims);
-  free(m->made_perhaps);
-  free(m->fixed);
-  cgroup_tree_done(&m->cgroups);
+  match_rules_done(&m->rules);
   free(m->chain);
-  *m = (struct matcher){0};
+  *m = (struct matcher){.chain = NULL};
 }
 
-/* --- order and time ------------------------------------------------------- */
+/* --- the time ------------------------------------------------------------- */
 
-static bool has_time(struct matcher *m, uint64_t budget_ns) {
-  uint64_t now_ns = m->clock_ns();
-
+/* The first match of a cycle starts the clock. */
+static void start_clock(struct matcher *m) {
   if (!m->began_ns)
-    m->began_ns = now_ns;
-  return now_ns - m->began_ns < budget_ns;
+    m->began_ns = m->clock_ns();
+}
+
+static bool has_time(const struct matcher *m, uint64_t budget_ns) {
+  return !m->began_ns || m->clock_ns() - m->began_ns < budget_ns;
 }
 
 /* True if matching the process may take long, which untrusted users can
@@ -407,57 +36,80 @@ static bool is_long(const struct matcher *m, const struct process *p) {
   struct attributes id = attributes_get(&p->attributes);
 
   for (int a = 0; a < ATTRIBUTES; a++)
-    if ((m->settings->rule_attributes >> a) & 1 && id.value[a] &&
+    if ((m->rules.settings->rule_attributes >> a) & 1 && id.value[a] &&
         strnlen(id.value[a], ORDINARY_MAX + 1) > ORDINARY_MAX)
       return true;
   return false;
 }
 
-/*
- * Half of the time is for processes that were deferred before, those deferred
- * most often first, and for long names: a user who keeps renaming processes
- * defers others only until each of those processes was matched once. At least
- * one waiting process is matched in each cycle.
- */
-static bool may_match(struct matcher *m, const struct process *p,
+static bool may_match(const struct matcher *m, const struct process *p,
                       const struct process *parent) {
-  if (parent && parent->is_match_deferred)
+  if (parent && parent->membership.progress == MATCH_DEFERRED)
     return false;
-  if (!m->may_match_long)
-    return p->times_deferred == 0 && !is_long(m, p) &&
+  if (m->pass == PASS_ORDINARY)
+    return p->membership.times_deferred == 0 && !is_long(m, p) &&
            has_time(m, MATCH_BUDGET_NS / 2);
-  return has_time(m, MATCH_BUDGET_NS) || !m->has_matched_waiting;
+  return has_time(m, MATCH_BUDGET_NS) || !m->has_matched_slow;
 }
 
-/* Makes the process due through others: its parent, or one that has made the
- * group of a name that was refused. Returns the parent that it inherits from,
- * or NULL. */
-static const struct process *note_due(const struct matcher *m,
-                                      const struct process_table *t,
-                                      struct process *p) {
-  const struct process *parent =
-      m->settings->has_children_rules ? process_table_parent(t, p) : NULL;
+/* --- one process, after its ancestors ------------------------------------- */
 
-  p->is_match_due |= (parent && parent->has_changed_claims) ||
-                     (p->refused_names & m->made_names) != 0;
-  return parent;
+static void set_progress(struct process *p, enum match_progress to) {
+  enum match_progress from = p->membership.progress;
+
+  switch (to) {
+  case MATCH_OPEN:
+    /* A cycle begins; or its last pass, for the processes in the queue. */
+    break;
+  case MATCH_RESOLVED:
+    /* A pass has reached it, and resolves it after its ancestors. */
+    assert(from == MATCH_OPEN);
+    break;
+  case MATCH_DEFERRED:
+    /* It is due and may not be matched now. */
+    assert(from == MATCH_RESOLVED);
+    break;
+  }
+  p->membership.progress = to;
+}
+
+/* The parent from which the process inherits claims, or NULL. */
+static struct process *parent_of(const struct matcher *m,
+                                 const struct process_table *t,
+                                 const struct process *p) {
+  return m->rules.settings->has_children_rules ? process_table_parent(t, p)
+                                               : NULL;
+}
+
+/* Makes the process due if the claims of its parent have changed, or if a group
+ * that was refused to it may exist by now. */
+static void note_due(const struct matcher *m, struct process *p,
+                     const struct process *parent) {
+  p->is_match_due |= (parent && parent->membership.has_changed_claims) ||
+                     (p->membership.refused_names & m->rules.made_names) != 0;
+}
+
+static void defer(struct matcher *m, struct process *p) {
+  set_progress(p, MATCH_DEFERRED);
+  if (m->pass == PASS_ORDINARY)
+    m->waiting[m->n_waiting++] = p;
 }
 
 static void resolve(struct matcher *m, const struct process_table *t,
                     struct process *p) {
-  /* Even while its state is unknown, for the next cycle. */
-  const struct process *parent = note_due(m, t, p);
+  const struct process *parent = parent_of(m, t, p);
 
+  /* Even while its state is unknown, for the next cycle. */
+  note_due(m, p, parent);
   if (p->state != PROCESS_ALIVE || !p->is_match_due)
     return;
   if (!may_match(m, p, parent)) {
-    p->is_match_deferred = true;
-    if (!m->may_match_long)
-      m->waiting[m->n_waiting++] = p;
+    defer(m, p);
     return;
   }
-  m->has_matched_waiting |= m->may_match_long;
-  update(m, p, parent);
+  start_clock(m);
+  m->has_matched_slow |= m->pass != PASS_ORDINARY;
+  match_one(&m->rules, p, parent);
 }
 
 /* Resolves ancestors first, because their claims are inherited. A broken tree
@@ -467,17 +119,19 @@ static void resolve_with_ancestors(struct matcher *m,
                                    struct process *p) {
   size_t n = 0;
 
-  while (p && !p->is_resolved && n < m->cap_chain) {
-    p->is_resolved = true;
+  while (p && p->membership.progress == MATCH_OPEN && n < m->cap_chain) {
+    set_progress(p, MATCH_RESOLVED);
     m->chain[n++] = p;
-    p = m->settings->has_children_rules ? process_table_parent(t, p) : NULL;
+    p = parent_of(m, t, p);
   }
   while (n > 0)
     resolve(m, t, m->chain[--n]);
 }
 
-/* Both in one piece, which lasts for a cycle. */
-static int make_chain_room(struct matcher *m, size_t n) {
+/* --- the passes ----------------------------------------------------------- */
+
+/* Makes room for chain and waiting, in one array that lasts for a cycle. */
+static int make_room(struct matcher *m, size_t n) {
   struct process **chain;
 
   if (n <= m->cap_chain)
@@ -491,22 +145,25 @@ static int make_chain_room(struct matcher *m, size_t n) {
   return 0;
 }
 
-/* Makes processes due through those that came after them in the last cycle. */
+/* Makes processes due because of those that came after them in the last cycle.
+ */
 static void begin(struct matcher *m, const struct process_table *t) {
   m->began_ns = 0;
-  m->has_matched_waiting = false;
+  m->has_matched_slow = false;
   m->n_waiting = 0;
   for (size_t i = 0; i < t->n; i++)
-    note_due(m, t, t->processes[i]);
-  m->made_names = 0;
-  for (size_t i = 0; i < t->n; i++)
-    t->processes[i]->has_changed_claims = t->processes[i]->is_resolved =
-        t->processes[i]->is_match_deferred = false;
+    note_due(m, t->processes[i], parent_of(m, t, t->processes[i]));
+  m->rules.made_names = 0;
+  for (size_t i = 0; i < t->n; i++) {
+    t->processes[i]->membership.has_changed_claims = false;
+    set_progress(t->processes[i], MATCH_OPEN);
+  }
 }
 
-/* In cycles: for time, or for the name. */
+/* The number of cycles that a process has waited: for time, or for its name. */
 static unsigned waiting_of(const struct process *p) {
-  return p->is_match_deferred ? p->times_deferred : p->refusals;
+  return p->membership.progress == MATCH_DEFERRED ? p->membership.times_deferred
+                                                  : p->membership.times_refused;
 }
 
 /* The process that has waited longest comes first. */
@@ -519,70 +176,81 @@ static int compare_waiting(const void *a, const void *b) {
   return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
+/* Sorts the first n of m->waiting. */
+static void sort_waiting(struct matcher *m, size_t n) {
+  if (n > 0)
+    qsort(m->waiting, n, sizeof(struct process *), compare_waiting);
+}
+
 /* Gives free places to processes whose names were refused for the longest time,
  * not to newcomers: otherwise processes that come and go with ever new names
  * would keep a service out. */
 static void resolve_refused(struct matcher *m, const struct process_table *t) {
+  const struct group_table *groups = m->rules.groups;
   size_t n = 0;
 
-  m->may_match_long = true;
-  for (size_t i = 0; i < t->n && !group_table_is_full(m->groups); i++)
-    if (t->processes[i]->refused_names &&
+  m->pass = PASS_REFUSED;
+  for (size_t i = 0; i < t->n && !group_table_is_full(groups); i++)
+    if (t->processes[i]->membership.refused_names &&
         t->processes[i]->state == PROCESS_ALIVE)
       m->waiting[n++] = t->processes[i];
-  if (n > 0)
-    qsort(m->waiting, n, sizeof(struct process *), compare_waiting);
-  for (size_t i = 0; i < n && !group_table_is_full(m->groups); i++) {
+  sort_waiting(m, n);
+  for (size_t i = 0; i < n && !group_table_is_full(groups); i++) {
     m->waiting[i]->is_match_due = true;
     resolve_with_ancestors(m, t, m->waiting[i]);
   }
 }
 
-/* Resolves the ordinary processes and collects those that wait. Then all
- * descendants have followed. */
+/* After this pass the descendants of each process that it has matched have
+ * followed the change; only the last pass makes others due. */
 static void resolve_ordinary(struct matcher *m, const struct process_table *t) {
-  m->may_match_long = false;
+  m->pass = PASS_ORDINARY;
   for (size_t i = 0; i < t->n; i++)
     resolve_with_ancestors(m, t, t->processes[i]);
   for (size_t i = 0; i < t->n; i++)
-    t->processes[i]->has_changed_claims = false;
+    t->processes[i]->membership.has_changed_claims = false;
 }
 
 static void resolve_waiting(struct matcher *m, const struct process_table *t) {
-  m->may_match_long = true;
-  if (m->n_waiting > 0)
-    qsort(m->waiting, m->n_waiting, sizeof(struct process *), compare_waiting);
+  m->pass = PASS_WAITING;
+  sort_waiting(m, m->n_waiting);
   for (size_t i = 0; i < m->n_waiting; i++)
-    m->waiting[i]->is_resolved = m->waiting[i]->is_match_deferred = false;
+    set_progress(m->waiting[i], MATCH_OPEN);
   for (size_t i = 0; i < m->n_waiting; i++)
     resolve_with_ancestors(m, t, m->waiting[i]);
 }
 
+static void count_up(uint16_t *n) {
+  if (*n < UINT16_MAX)
+    ++*n;
+}
+
 /* A live process that is still due was deferred: its groups are unknown. */
 static void finish_process(struct matcher *m, struct process *p) {
-  if (!p->refused_names)
-    p->refusals = 0;
-  else if (p->refusals < UINT16_MAX)
-    p->refusals++;
+  struct membership *membership = &p->membership;
+
+  if (membership->refused_names)
+    count_up(&membership->times_refused);
+  else
+    membership->times_refused = 0;
   if (p->state != PROCESS_ALIVE)
     return;
   if (!p->is_match_due) {
-    p->times_deferred = 0;
+    membership->times_deferred = 0;
     return;
   }
   process_set_state(p, PROCESS_UNKNOWN);
-  if (p->times_deferred < UINT16_MAX)
-    p->times_deferred++;
-  diag_note(m->diags, DIAG_MATCH_DEFERRED, p, 0, NULL);
+  count_up(&membership->times_deferred);
+  diag_note(m->rules.diags, DIAG_MATCH_DEFERRED, p, 0, NULL);
 }
 
 int matcher_run(struct matcher *m, struct process_table *t) {
   locale_t before;
-  int rc = make_chain_room(m, t->n);
+  int rc = make_room(m, t->n);
 
   if (rc < 0)
     return rc;
-  before = uselocale(m->locale);
+  before = uselocale(m->rules.locale);
   begin(m, t);
   resolve_refused(m, t);
   resolve_ordinary(m, t);

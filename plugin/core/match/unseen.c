@@ -31,7 +31,7 @@ static void note(struct group *g, const struct process *p, uint64_t page_size) {
 }
 
 /* While the PID file of a rule cannot be read, its group may not be empty. */
-static void mark_groups_of_pid_files(const struct matcher *m) {
+static void mark_groups_of_pid_files(const struct match_rules *m) {
   for (size_t i = 0; i < m->settings->n_rules; i++)
     if (rule_is_blind(&m->settings->rules[i]))
       mark(&m->fixed[i], 1);
@@ -70,7 +70,7 @@ static bool may_inherit(const struct descent *d, const struct group *g,
 /* A descendant inherits its group from a process of any name, and Other takes
  * all processes that are left. If the name of the rule's group is unknown, it
  * can be any group that the rule has made. */
-static void note_groups_of_glimpse(const struct matcher *m,
+static void note_groups_of_glimpse(const struct match_rules *m,
                                    const struct process *p,
                                    const struct glimpse *glimpse,
                                    const struct descent *descent,
@@ -78,7 +78,7 @@ static void note_groups_of_glimpse(const struct matcher *m,
   const struct group_table *t = m->groups;
 
   for (size_t i = 0; i <= m->settings->n_rules; i++) {
-    const struct rule *rule = matcher_rule(m, i);
+    const struct rule *rule = match_rule_at(m, i);
     bool could_match = rule_could_match(rule, glimpse);
     struct group_name name;
     bool has_name;
@@ -94,7 +94,7 @@ static void note_groups_of_glimpse(const struct matcher *m,
           (rule->takes_children && may_inherit(descent, g, i)))
         note(g, p, page_size);
     }
-    if (!rule->is_view && matcher_would_take(rule, &glimpse->id, glimpse->pid))
+    if (!rule->is_view && match_would_take(rule, &glimpse->id, glimpse->pid))
       return;
   }
 }
@@ -116,7 +116,7 @@ static bool read_cgroup(struct procfs *procfs, uint32_t pid,
 /* Judges the process by comm, cgroup and status: reading these cannot hang, and
  * nothing else can be read. A process whose comm the kernel refuses (hidepid=1)
  * may be in any group, like a hidden one. */
-static void note_groups_of_unidentified(const struct matcher *m,
+static void note_groups_of_unidentified(const struct match_rules *m,
                                         struct procfs *procfs,
                                         const struct process_table *t,
                                         const struct process *p,
@@ -148,7 +148,7 @@ static void note_groups_of_unidentified(const struct matcher *m,
   attributes_done(&cgroup);
 }
 
-void unseen_mark(const struct matcher *m, struct procfs *procfs,
+void unseen_mark(const struct match_rules *m, struct procfs *procfs,
                  const struct process_table *t, bool has_hidden,
                  uint64_t page_size) {
   locale_t before;
@@ -163,7 +163,7 @@ void unseen_mark(const struct matcher *m, struct procfs *procfs,
     if (p->state != PROCESS_ALIVE && p->state != PROCESS_UNKNOWN)
       continue;
     mark(p->groups, p->n_groups);
-    mark(p->perhaps, p->n_perhaps);
+    mark(p->membership.perhaps, p->membership.n_perhaps);
     if (process_is_unidentified(p))
       note_groups_of_unidentified(m, procfs, t, p, page_size);
   }

@@ -5,7 +5,7 @@
 #ifndef SMAPS_UNSEEN_H
 #define SMAPS_UNSEEN_H
 
-#include "match/match.h"
+#include "match/match_one.h"
 
 /*
  * Sets usage.is_unseen of each group without members that may have one: a
@@ -17,7 +17,7 @@
  * Misses a process that a rule may put into a group that another rule has made,
  * unless the name of the group, or the parent of the process, is known.
  */
-void unseen_mark(const struct matcher *m, struct procfs *procfs,
+void unseen_mark(const struct match_rules *m, struct procfs *procfs,
                  const struct process_table *t, bool has_hidden,
                  uint64_t page_size);
 

@@ -492,16 +492,16 @@ static void finish_all(struct cgroup_watch *w,
 
 void cgroup_watch_run(struct cgroup_watch *w, const struct matcher *matcher,
                       const struct process_table *processes, uint64_t now_ns) {
-  const struct group_table *groups = matcher->groups;
+  const struct group_table *groups = matcher->rules.groups;
 
   w->now_ns = now_ns;
   w->cycles++;
-  find_whole(&matcher->cgroups, processes, groups);
+  find_whole(&matcher->rules.cgroups, processes, groups);
   watch_groups(w, groups);
   read_host_kills(w);
   read_all(w);
   finish_all(w, groups);
-  w->nodes_before = matcher->cgroups.made;
+  w->nodes_before = matcher->rules.cgroups.made;
 }
 
 void cgroup_watch_done(struct cgroup_watch *w) {

@@ -10,8 +10,8 @@ void process_reset(const struct process_table *t, struct process *p) {
   attributes_done(&p->attributes);
   free(p->groups);
   free(p->claims);
-  free(p->perhaps);
-  free(p->why);
+  free(p->membership.perhaps);
+  free(p->membership.why);
   *p = (struct process){.pid = p->pid, .ino = p->ino};
 }
 

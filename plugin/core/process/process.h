@@ -42,6 +42,28 @@ struct explanation {
   uint16_t also[EXPLAIN_MAX]; /* other rules that match its own names */
 };
 
+/* How far the matcher is with a process in this cycle; see match.h. */
+enum match_progress {
+  MATCH_OPEN,     /* not reached yet, or to be reached again by the last pass */
+  MATCH_RESOLVED, /* it was matched, or is not due */
+  MATCH_DEFERRED, /* it is due, but there was no time for it or its parent */
+};
+
+/* What only the matcher keeps of a process; match/ changes it. */
+struct membership {
+  /* Groups with fixed names that it may be in as well, because the kernel
+   * refuses an attribute that would decide it. */
+  struct group **perhaps;
+  struct explanation *why; /* NULL without snapshots */
+  /* Names of groups that MaxGroups has refused: a bit of the hash of each. */
+  uint64_t refused_names;
+  uint16_t n_perhaps;
+  uint16_t times_deferred; /* cycles in a row in which it was deferred */
+  uint16_t times_refused;  /* cycles in a row in which a name was refused */
+  enum match_progress progress : 8;
+  bool has_changed_claims; /* in this cycle; or in the last pass of the last */
+};
+
 /* Fields are ordered to save padding: there can be tens of thousands. */
 struct process {
   uint32_t pid;
@@ -65,14 +87,8 @@ struct process {
 
   struct group **groups;
   struct claim *claims;
-  /* Groups with fixed names that it may be in as well, because the kernel
-   * refuses an attribute that would decide it. */
-  struct group **perhaps;
-  uint16_t n_groups, n_claims, n_perhaps;
-  uint16_t times_deferred; /* cycles in a row in which matching was deferred */
-  uint16_t refusals;       /* cycles in a row in which a name was refused */
-  uint64_t refused_names;  /* by MaxGroups: a bit of the hash of each */
-  struct explanation *why; /* NULL without snapshots */
+  uint16_t n_groups, n_claims;
+  struct membership membership;
   /* The control group that it was matched in; NULL if that is unknown. */
   struct cgroup_node *cgroup;
 
@@ -86,13 +102,10 @@ struct process {
   bool is_dead_leader : 1; /* its memory is read through another thread */
   bool is_settled : 1;     /* names were read twice since the last exec */
   bool is_match_due : 1;
-  bool has_changed_claims : 1; /* in this cycle */
-  bool is_resolved : 1;        /* in this pass, matched or not due */
-  bool is_match_deferred : 1;  /* in this pass, for want of time */
-  bool is_in_parents_mm : 1;   /* its memory is counted with the parent */
-  bool is_kcmp_refused : 1;    /* to this program; kcmp is not repeated */
-  bool has_own_mm : 1;         /* its memory is never the parent's */
-  bool was_hung : 1;           /* the log has named it */
+  bool is_in_parents_mm : 1; /* its memory is counted with the parent */
+  bool is_kcmp_refused : 1;  /* to this program; kcmp is not repeated */
+  bool has_own_mm : 1;       /* its memory is never the parent's */
+  bool was_hung : 1;         /* the log has named it */
 };
 
 struct process_table {

@@ -319,7 +319,7 @@ static void add_names(struct json *j,
 }
 
 static void add_rule(struct json *j, const struct process *p) {
-  const struct explanation *why = p->why;
+  const struct explanation *why = p->membership.why;
 
   json_array(j, "groups");
   for (size_t i = 0; i < p->n_groups; i++)
