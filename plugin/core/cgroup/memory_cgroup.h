@@ -22,20 +22,13 @@
 #define SMAPS_MEMORY_CGROUP_H
 
 #include "proc/procfs.h"
+#include <smaps/words.h>
 
-/* Explains why nothing is known of a control group. */
-enum cgroup_absence {
-  CGROUP_PRESENT,
-  CGROUP_NOT_ASKED,    /* the rule does not select by control group */
-  CGROUP_EMPTY,        /* the group has no member */
-  CGROUP_UNKNOWN,      /* a member's control group is unknown */
-  CGROUP_ROOT,         /* the members have only the root in common */
-  CGROUP_SHARED,       /* other processes are in it, too */
-  CGROUP_OUT_OF_SIGHT, /* no mounted hierarchy shows it */
-  CGROUP_ELSEWHERE,    /* the memory controller has the members elsewhere */
-  CGROUP_NO_MEMORY,    /* the memory controller is not enabled for it */
-  CGROUP_HUNG,         /* its files hang */
-};
+/* Explains why nothing is known of a control group: words.h says what each
+ * means. */
+#define ABSENCE_NUMBER(name, key, words) CGROUP_##name,
+enum cgroup_absence { CGROUP_PRESENT, ABSENCE_TABLE(ABSENCE_NUMBER) };
+#undef ABSENCE_NUMBER
 
 /* Bit per field that is known. */
 #define CGROUP_HAS_BYTES 1u

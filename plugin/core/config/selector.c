@@ -10,16 +10,9 @@
 #define COMM_MAX 15
 
 /* Two for each attribute, in their order: a glob and a regular expression. */
+#define OPTIONS(name, key, selector) #selector, #selector "Match",
 const char *const selector_options[] = {
-    "Comm",          "CommMatch",          "CommandLine", "CommandLineMatch",
-    "Executable",    "ExecutableMatch",    "User",        "UserMatch",
-    "Cgroup",        "CgroupMatch",        "Unit",        "UnitMatch",
-    "Slice",         "SliceMatch",         "Container",   "ContainerMatch",
-    "ContainerName", "ContainerNameMatch", "Pod",         "PodMatch",
-    "Namespace",     "NamespaceMatch",     "PidFile",     NULL};
-_Static_assert(sizeof(selector_options) ==
-                   (2 * ATTRIBUTES + 2) * sizeof(*selector_options),
-               "each attribute has its options");
+    ATTRIBUTE_TABLE(OPTIONS, OPTIONS) "PidFile", NULL};
 
 int selector_find(const char *option) {
   for (int i = 0; selector_options[i]; i++)

@@ -6,17 +6,16 @@
 
 #define KEPT_OF_LONG 110
 
+/* NULL for attributes that no name can have. */
+#define PLACEHOLDER(name, key, selector) #key,
+#define NO_PLACEHOLDER(name, key, selector) NULL,
 static const char *const placeholders[ATTRIBUTES] = {
-    [ATTRIBUTE_COMM] = "comm",
-    [ATTRIBUTE_EXECUTABLE] = "exe",
-    [ATTRIBUTE_USER] = "user",
-    [ATTRIBUTE_UNIT] = "unit",
-    [ATTRIBUTE_SLICE] = "slice",
-    [ATTRIBUTE_CONTAINER] = "container",
-    [ATTRIBUTE_CONTAINER_NAME] = "container_name",
-    [ATTRIBUTE_POD] = "pod",
-    [ATTRIBUTE_NAMESPACE] = "namespace",
-};
+    ATTRIBUTE_TABLE(PLACEHOLDER, NO_PLACEHOLDER)};
+
+/* ", %{comm}, %{exe}", and so on. */
+#define LISTED(name, key, selector) ", %{" #key "}"
+#define NOT_LISTED(name, key, selector)
+static const char placeholder_list[] = ATTRIBUTE_TABLE(LISTED, NOT_LISTED);
 
 /* A text, a capture, or an attribute. */
 struct piece {
@@ -70,10 +69,8 @@ static int refuse_placeholder(const struct piece *p,
   if (!p->text.text)
     return config_error_set(reason, "expected a '}' after %%{");
   return config_error_set(
-      reason,
-      "expected %%{comm}, %%{exe}, %%{user}, %%{unit}, %%{slice}, "
-      "%%{container}, %%{container_name}, %%{pod}, %%{namespace} or %%{1} to "
-      "%%{9}, not %%{%s}",
+      reason, "expected %s or %%{1} to %%{9}, not %%{%s}",
+      placeholder_list + strlen(", "),
       escape_text(p->text.text, p->text.len, shown, sizeof(shown)));
 }
 

@@ -5,31 +5,8 @@
 
 #define KIB UINT64_C(1024)
 
-/* In the order in which 6.18 prints them. */
-static const char *const keys[ROLLUP_FIELDS] = {
-    [ROLLUP_RSS] = "Rss:",
-    [ROLLUP_PSS] = "Pss:",
-    [ROLLUP_PSS_DIRTY] = "Pss_Dirty:",
-    [ROLLUP_PSS_ANON] = "Pss_Anon:",
-    [ROLLUP_PSS_FILE] = "Pss_File:",
-    [ROLLUP_PSS_SHMEM] = "Pss_Shmem:",
-    [ROLLUP_SHARED_CLEAN] = "Shared_Clean:",
-    [ROLLUP_SHARED_DIRTY] = "Shared_Dirty:",
-    [ROLLUP_PRIVATE_CLEAN] = "Private_Clean:",
-    [ROLLUP_PRIVATE_DIRTY] = "Private_Dirty:",
-    [ROLLUP_REFERENCED] = "Referenced:",
-    [ROLLUP_ANONYMOUS] = "Anonymous:",
-    [ROLLUP_KSM] = "KSM:",
-    [ROLLUP_LAZY_FREE] = "LazyFree:",
-    [ROLLUP_ANON_HUGE_PAGES] = "AnonHugePages:",
-    [ROLLUP_SHMEM_PMD_MAPPED] = "ShmemPmdMapped:",
-    [ROLLUP_FILE_PMD_MAPPED] = "FilePmdMapped:",
-    [ROLLUP_SHARED_HUGETLB] = "Shared_Hugetlb:",
-    [ROLLUP_PRIVATE_HUGETLB] = "Private_Hugetlb:",
-    [ROLLUP_SWAP] = "Swap:",
-    [ROLLUP_SWAP_PSS] = "SwapPss:",
-    [ROLLUP_LOCKED] = "Locked:",
-};
+#define KEY(name, key) key ":",
+static const char *const keys[ROLLUP_FIELDS] = {ROLLUP_TABLE(KEY)};
 
 static const uint32_t needed =
     1 << ROLLUP_RSS | 1 << ROLLUP_PSS | 1 << ROLLUP_SHARED_CLEAN |

@@ -11,32 +11,35 @@
 
 #include <smaps/text.h>
 
-/* The kernel's fields under the kernel's names. */
-enum rollup_field {
-  ROLLUP_RSS,
-  ROLLUP_PSS,
-  ROLLUP_PSS_DIRTY, /* since 6.0 */
-  ROLLUP_PSS_ANON,  /* these three since 5.3, in the rollup only */
-  ROLLUP_PSS_FILE,
-  ROLLUP_PSS_SHMEM,
-  ROLLUP_SHARED_CLEAN,
-  ROLLUP_SHARED_DIRTY,
-  ROLLUP_PRIVATE_CLEAN,
-  ROLLUP_PRIVATE_DIRTY,
-  ROLLUP_REFERENCED,
-  ROLLUP_ANONYMOUS,
-  ROLLUP_KSM, /* since 6.7 */
-  ROLLUP_LAZY_FREE,
-  ROLLUP_ANON_HUGE_PAGES,
-  ROLLUP_SHMEM_PMD_MAPPED,
-  ROLLUP_FILE_PMD_MAPPED, /* since 5.4 */
-  ROLLUP_SHARED_HUGETLB,  /* hugetlbfs is in neither Rss nor Pss */
-  ROLLUP_PRIVATE_HUGETLB,
-  ROLLUP_SWAP,     /* includes shmem; not divided by its sharers */
-  ROLLUP_SWAP_PSS, /* without shmem */
-  ROLLUP_LOCKED,
-  ROLLUP_FIELDS
-};
+/* The kernel's fields under the kernel's names, in the order in which 6.18
+ * prints them. Each has a row in words.h. */
+#define ROLLUP_TABLE(X)                                                        \
+  X(RSS, "Rss")                                                                \
+  X(PSS, "Pss")                                                                \
+  X(PSS_DIRTY, "Pss_Dirty") /* since 6.0 */                                    \
+  X(PSS_ANON, "Pss_Anon")   /* these three since 5.3, in the rollup only */    \
+  X(PSS_FILE, "Pss_File")                                                      \
+  X(PSS_SHMEM, "Pss_Shmem")                                                    \
+  X(SHARED_CLEAN, "Shared_Clean")                                              \
+  X(SHARED_DIRTY, "Shared_Dirty")                                              \
+  X(PRIVATE_CLEAN, "Private_Clean")                                            \
+  X(PRIVATE_DIRTY, "Private_Dirty")                                            \
+  X(REFERENCED, "Referenced")                                                  \
+  X(ANONYMOUS, "Anonymous")                                                    \
+  X(KSM, "KSM") /* since 6.7 */                                                \
+  X(LAZY_FREE, "LazyFree")                                                     \
+  X(ANON_HUGE_PAGES, "AnonHugePages")                                          \
+  X(SHMEM_PMD_MAPPED, "ShmemPmdMapped")                                        \
+  X(FILE_PMD_MAPPED, "FilePmdMapped") /* since 5.4 */                          \
+  X(SHARED_HUGETLB, "Shared_Hugetlb") /* in neither Rss nor Pss */             \
+  X(PRIVATE_HUGETLB, "Private_Hugetlb")                                        \
+  X(SWAP, "Swap")        /* includes shmem; not divided by its sharers */      \
+  X(SWAP_PSS, "SwapPss") /* without shmem */                                   \
+  X(LOCKED, "Locked")
+
+#define ROLLUP_NUMBER(name, key) ROLLUP_##name,
+enum rollup_field { ROLLUP_TABLE(ROLLUP_NUMBER) ROLLUP_FIELDS };
+#undef ROLLUP_NUMBER
 
 struct rollup {
   uint32_t known; /* bit per rollup_field that the text had */

@@ -6,21 +6,22 @@
 #define SMAPS_ATTRIBUTES_H
 
 #include <smaps/text.h>
+#include <smaps/words.h>
 
+/*
+ * The values, where the name of an attribute does not say it:
+ *   COMM            at most 15 bytes
+ *   COMMAND_LINE    joined by blanks, first 4 KiB; comm if empty
+ *   EXECUTABLE      path, without " (deleted)"
+ *   USER            name of the effective uid, or the number
+ *   CGROUP          path
+ *   CONTAINER_NAME, POD, NAMESPACE   see container_names.h
+ */
+#define ATTRIBUTE_NUMBER(name, key, selector) ATTRIBUTE_##name,
 enum attribute {
-  ATTRIBUTE_COMM,         /* at most 15 bytes */
-  ATTRIBUTE_COMMAND_LINE, /* joined by blanks, first 4 KiB; comm if empty */
-  ATTRIBUTE_EXECUTABLE,   /* path, without " (deleted)" */
-  ATTRIBUTE_USER,         /* name of the effective uid, or the number */
-  ATTRIBUTE_CGROUP,       /* path */
-  ATTRIBUTE_UNIT,
-  ATTRIBUTE_SLICE,
-  ATTRIBUTE_CONTAINER,
-  ATTRIBUTE_CONTAINER_NAME, /* for these three see container_names.h */
-  ATTRIBUTE_POD,
-  ATTRIBUTE_NAMESPACE,
-  ATTRIBUTES
+  ATTRIBUTE_TABLE(ATTRIBUTE_NUMBER, ATTRIBUTE_NUMBER) ATTRIBUTES
 };
+#undef ATTRIBUTE_NUMBER
 
 /* Bit per attribute that a control group is selected by. */
 #define CGROUP_ATTRIBUTES                                                      \

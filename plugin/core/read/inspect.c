@@ -155,6 +155,8 @@ static bool has_new_title(const struct inspect_ctx *in,
          (in->rule_attributes >> ATTRIBUTE_COMMAND_LINE) & 1;
 }
 
+_Static_assert(ATTRIBUTES == 11, "read_names() sets each attribute");
+
 /*
  * Names that are not read keep their old values. Only an exec changes the
  * executable, and each attempt that is refused may cost a line in an audit log:

@@ -4,27 +4,10 @@
 
 #include "base/arith.h"
 
-const char *cause_name(enum cause cause) {
-  static const char *const names[ALL_CAUSES] = {
-      [CAUSE_FILES] = "files",
-      [CAUSE_RELATIVES] = "relatives",
-      [CAUSE_COPIES] = "copies",
-      [CAUSE_FREED] = "freed",
-      [CAUSE_FORK] = "fork",
-      [CAUSE_LENT] = "lent",
-      [CAUSE_SWAP] = "swap",
-      [CAUSE_TIME] = "time",
-      [CAUSE_KSM] = "ksm",
-      [CAUSE_READING] = "reading",
-      [CAUSE_STATM] = "statm",
-      [CAUSE_SAMPLE] = "sample",
-      [CAUSE_GUESS] = "guess",
-      [CAUSE_ENDED] = "ended",
-      [CAUSE_UNIDENTIFIED] = "unidentified",
-  };
+#define NAME(name, key, words) #key,
+static const char *const cause_names[ALL_CAUSES] = {CAUSE_TABLE(NAME)};
 
-  return names[cause];
-}
+const char *cause_name(enum cause cause) { return cause_names[cause]; }
 
 struct doubt doubt_limit(struct doubt d, uint64_t value, uint64_t most) {
   double up = (double)most - (double)value;

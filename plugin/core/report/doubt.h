@@ -8,28 +8,9 @@
 
 #include <stdint.h>
 
-/* The causes of an error of Pss. */
-enum cause {
-  CAUSE_FILES,     /* files and shmem came or went, or others mapped them */
-  CAUSE_RELATIVES, /* processes that share memory after a fork came or went */
-  CAUSE_COPIES,    /* faults have copied such memory, or it was unmapped */
-  CAUSE_FREED,     /* memory that was given back may have been such */
-  CAUSE_FORK,      /* it was forked, and not read since */
-  CAUSE_LENT,      /* it shares memory with children that it has forked */
-  CAUSE_SWAP,      /* memory that went to swap or came back may be shared */
-  CAUSE_TIME,      /* others map or unmap the memory, and nothing shows it */
-  CAUSE_KSM,       /* the kernel merged or separated pages (KSM) */
-  CAUSE_READING,   /* it changed while it was read, or showed unknown sharers */
-  CAUSE_STATM,     /* the counters of this kernel are not exact */
-  CAUSES,          /* the causes above are of estimates: see estimate.h */
-  CAUSE_SAMPLE = CAUSES, /* only some of its pages were read */
-  CAUSE_GUESS,           /* it was never read */
-  CAUSE_ENDED,           /* members ended in this cycle */
-  CAUSE_UNIDENTIFIED,    /* processes may be members */
-  ALL_CAUSES
-};
+#include <smaps/words.h>
 
-/* The name in documents. */
+/* The word for the cause in documents. */
 const char *cause_name(enum cause cause);
 
 /* The error of one process, in bytes. */

@@ -4,25 +4,9 @@
 
 #include "base/arith.h"
 
-static const char *const names[HOST_NUMBERS] = {
-    [HOST_FREE] = "free",
-    [HOST_GROUPS] = "groups",
-    [HOST_HUGETLB_USED] = "hugetlb_used",
-    [HOST_HUGETLB_FREE] = "hugetlb_free",
-    [HOST_SLAB_RECLAIMABLE] = "slab_reclaimable",
-    [HOST_SLAB_UNRECLAIMABLE] = "slab_unreclaimable",
-    [HOST_PAGE_TABLES] = "page_tables",
-    [HOST_KERNEL_STACK] = "kernel_stack",
-    [HOST_PERCPU] = "percpu",
-    [HOST_ZRAM] = "zram",
-    [HOST_ZSWAP] = "zswap",
-    [HOST_BUFFERS] = "buffers",
-    [HOST_TMPFS] = "tmpfs",
-    [HOST_PAGE_CACHE] = "page_cache",
-    [HOST_SWAP_CACHE] = "swap_cache",
-    [HOST_UNACCOUNTED] = "unaccounted",
-    [HOST_OUTSIDE] = "outside",
-};
+#define NAME(name, key) [HOST_##name] = #key,
+static const char *const names[HOST_NUMBERS] = {[HOST_OUTSIDE] = "outside",
+                                                HOST_PART_TABLE(NAME)};
 
 /* True for parts that are not a single key of meminfo. */
 static bool has_error(unsigned part) {

@@ -56,30 +56,6 @@
 #include "proc/statm.h"
 #include "report/doubt.h"
 
-/* From the most certain to the least, and then the rest. */
-enum host_part {
-  HOST_FREE,
-  HOST_GROUPS,
-  HOST_HUGETLB_USED,
-  HOST_HUGETLB_FREE,
-  HOST_SLAB_RECLAIMABLE,
-  HOST_SLAB_UNRECLAIMABLE,
-  HOST_PAGE_TABLES,
-  HOST_KERNEL_STACK,
-  HOST_PERCPU,
-  HOST_ZRAM,
-  HOST_ZSWAP,
-  HOST_BUFFERS,
-  HOST_TMPFS,
-  HOST_PAGE_CACHE,
-  HOST_SWAP_CACHE,
-  HOST_UNACCOUNTED,
-  HOST_PARTS,
-  /* Of HOST_GROUPS, what belongs to processes of no group. */
-  HOST_OUTSIDE = HOST_PARTS,
-  HOST_NUMBERS
-};
-
 /* The part of the processes' memory that may come or go between the readings of
  * meminfo and of the processes. */
 #define HOST_MOVES 0.01

@@ -99,40 +99,24 @@ VALUE(oom_kill, cgroup_field(s, CGROUP_HAS_KILLS, s->cgroup->kills))
 VALUE(growth, s->growth ? s->growth->bytes_per_second : UNKNOWN)
 VALUE(until_limit, s->growth ? growth_seconds_until(s->growth) : UNKNOWN)
 
-#define KERNEL(name, field, is_default)                                        \
-  {name, "memory", FROM_ROLLUP, field, is_default, NULL}
-/* clang-format on */
+/* Rows of amounts. */
+#define BY_DEFAULT(name, key, field)                                           \
+  {#key, "memory", FROM_ROLLUP, ROLLUP_##field, true, NULL},
+#define DERIVED(name, key, field)                                              \
+  {#key, "memory", FROM_DERIVED, ROLLUP_##field, true, key},
+#define IN_DETAIL(name, key, field)                                            \
+  {#key, "memory", FROM_ROLLUP, ROLLUP_##field, false, NULL},
 
 static const struct metric metrics[] = {
-    KERNEL("pss", ROLLUP_PSS, true),
-    {"uss", "memory", FROM_DERIVED, ROLLUP_PRIVATE_DIRTY, true, uss},
-    KERNEL("rss", ROLLUP_RSS, true),
-    {"shared", "memory", FROM_DERIVED, ROLLUP_SHARED_DIRTY, true, shared},
-    KERNEL("swap", ROLLUP_SWAP_PSS, true),
+    AMOUNTS_BY_DEFAULT(BY_DEFAULT, DERIVED)
     {"pss_error", "memory", FROM_ERRORS, ROLLUP_PSS, true, pss_error},
     {"ps_count", "ps_count", FROM_COUNTS, 0, true, processes},
     {"coverage", "percent", FROM_COUNTS, 0, true, coverage},
     {"age", "duration", FROM_COUNTS, 0, true, age},
     {"unreadable", "count", FROM_COUNTS, 0, true, unreadable},
-    KERNEL("pss_anon", ROLLUP_PSS_ANON, false),
-    KERNEL("pss_file", ROLLUP_PSS_FILE, false),
-    KERNEL("pss_shmem", ROLLUP_PSS_SHMEM, false),
-    KERNEL("pss_dirty", ROLLUP_PSS_DIRTY, false),
-    KERNEL("private_clean", ROLLUP_PRIVATE_CLEAN, false),
-    KERNEL("private_dirty", ROLLUP_PRIVATE_DIRTY, false),
-    KERNEL("shared_clean", ROLLUP_SHARED_CLEAN, false),
-    KERNEL("shared_dirty", ROLLUP_SHARED_DIRTY, false),
-    KERNEL("referenced", ROLLUP_REFERENCED, false),
-    KERNEL("anonymous", ROLLUP_ANONYMOUS, false),
-    KERNEL("lazy_free", ROLLUP_LAZY_FREE, false),
-    KERNEL("ksm", ROLLUP_KSM, false),
-    KERNEL("anon_huge_pages", ROLLUP_ANON_HUGE_PAGES, false),
-    KERNEL("shmem_pmd_mapped", ROLLUP_SHMEM_PMD_MAPPED, false),
-    KERNEL("file_pmd_mapped", ROLLUP_FILE_PMD_MAPPED, false),
-    KERNEL("shared_hugetlb", ROLLUP_SHARED_HUGETLB, false),
-    KERNEL("private_hugetlb", ROLLUP_PRIVATE_HUGETLB, false),
-    KERNEL("swap_total", ROLLUP_SWAP, false),
-    KERNEL("locked", ROLLUP_LOCKED, false),
+    AMOUNTS_IN_DETAIL(IN_DETAIL)
+    SWAP_TOTAL_ROW(IN_DETAIL)
+    LOCKED_ROW(IN_DETAIL)
     {"uss_error", "memory", FROM_ERRORS, ROLLUP_PRIVATE_DIRTY, false,
      uss_error},
     {"relative_error", "percent", FROM_PARTS, ROLLUP_PSS, false,
@@ -154,8 +138,14 @@ static const struct metric metrics[] = {
     {"growth", "gauge", FROM_GROWTH, 0, true, growth},
     {"until_limit", "duration", FROM_GROWTH, 0, true, until_limit},
 };
+/* clang-format on */
 #define METRICS (sizeof(metrics) / sizeof(*metrics))
 _Static_assert(METRICS < 64, "metric_set has a bit per metric");
+
+#define BIT(name, key, field) | 1U << ROLLUP_##field
+#define NO_BIT(name, key, field)
+_Static_assert((0 AMOUNTS_OF_ROLLUP(BIT, NO_BIT)) == (1U << ROLLUP_FIELDS) - 1,
+               "each field of the rollup has a row in words.h");
 
 static bool is_of_cgroup(const struct metric *m) {
   return m->source == FROM_CGROUP || m->source == FROM_CGROUP_LIMIT ||

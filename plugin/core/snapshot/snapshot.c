@@ -66,6 +66,7 @@ static void add_rules(struct json *j, const struct settings *settings) {
 
 /* --- amounts --- */
 
+#define WRITE(name, key) json_integer(j, #key, u->key);
 static void add_usage(struct json *j, const struct scene *s,
                       const struct usage *u) {
   unsigned cursor = 0;
@@ -76,11 +77,7 @@ static void add_usage(struct json *j, const struct scene *s,
   while (metric_next_amount(u, s->cycle->kernel_fields, &cursor, &name, &bytes))
     json_integer(j, name, bytes);
   if (!u->unknown && !u->is_unseen) {
-    json_integer(j, "size", u->size);
-    json_integer(j, "resident", u->resident);
-    json_integer(j, "resident_shared", u->resident_shared);
-    json_integer(j, "text", u->text);
-    json_integer(j, "data", u->data);
+    AMOUNTS_OF_STATM(WRITE)
     json_integer(j, "kernel_stack", u->kernel_stack);
     if (usage_has_page_tables(u))
       json_integer(j, "page_tables", u->page_tables);
@@ -108,16 +105,9 @@ static void add_causes(struct json *j, const struct group *g) {
   json_end_object(j);
 }
 
+#define ABSENCE(name, key, words) [CGROUP_##name] = #key,
 static const char *const absences[] = {[CGROUP_PRESENT] = NULL,
-                                       [CGROUP_NOT_ASKED] = "not_asked",
-                                       [CGROUP_EMPTY] = "empty",
-                                       [CGROUP_UNKNOWN] = "unknown",
-                                       [CGROUP_ROOT] = "root",
-                                       [CGROUP_SHARED] = "shared",
-                                       [CGROUP_OUT_OF_SIGHT] = "out_of_sight",
-                                       [CGROUP_ELSEWHERE] = "elsewhere",
-                                       [CGROUP_NO_MEMORY] = "no_memory",
-                                       [CGROUP_HUNG] = "hung"};
+                                       ABSENCE_TABLE(ABSENCE)};
 
 static void add_cgroup_memory(struct json *j, const struct scene *s,
                               const struct cgroup_memory *m) {
@@ -294,21 +284,11 @@ static void add_mappings(struct json *j, const struct scene *s,
 
 /* --- processes --- */
 
+#define KEY(name, key, selector) #key,
 static void add_names(struct json *j,
                       const struct stored_attributes *attributes,
                       enum choice command_lines) {
-  static const char *const keys[ATTRIBUTES] = {
-      [ATTRIBUTE_COMM] = "comm",
-      [ATTRIBUTE_COMMAND_LINE] = "command_line",
-      [ATTRIBUTE_EXECUTABLE] = "exe",
-      [ATTRIBUTE_USER] = "user",
-      [ATTRIBUTE_CGROUP] = "cgroup",
-      [ATTRIBUTE_UNIT] = "unit",
-      [ATTRIBUTE_SLICE] = "slice",
-      [ATTRIBUTE_CONTAINER] = "container",
-      [ATTRIBUTE_CONTAINER_NAME] = "container_name",
-      [ATTRIBUTE_POD] = "pod",
-      [ATTRIBUTE_NAMESPACE] = "namespace"};
+  static const char *const keys[] = {ATTRIBUTE_TABLE(KEY, KEY)};
   struct attributes id = attributes_get(attributes);
 
   for (int a = 0; a < ATTRIBUTES; a++)
@@ -335,17 +315,13 @@ static void add_rule(struct json *j, const struct process *p) {
     json_true(j, "inherited");
 }
 
-static const char *const sources[] = {
-    [SOURCE_NONE] = "unreadable",       [SOURCE_STATM] = "statm",
-    [SOURCE_UNREADABLE] = "unreadable", [SOURCE_READ] = "read",
-    [SOURCE_SAMPLED] = "sampled",       [SOURCE_ESTIMATED] = "estimated",
-    [SOURCE_GUESSED] = "guessed",       [SOURCE_PARENT] = "parent"};
+#define SOURCE(name, key, words) [SOURCE_##name] = #key,
+static const char *const sources[] = {[SOURCE_NONE] = "unreadable",
+                                      SOURCE_TABLE(SOURCE)};
 
+#define DEFERRAL(name, key, words) [DEFERRED_##name] = #key,
 static const char *const deferrals[] = {[DEFERRED_NOT] = NULL,
-                                        [DEFERRED_BUDGET] = "budget",
-                                        [DEFERRED_MAX_LOCK_HOLD] =
-                                            "max_lock_hold",
-                                        [DEFERRED_HUNG] = "hung"};
+                                        DEFERRAL_TABLE(DEFERRAL)};
 
 /* The source and the errors of the amounts, and why the rollup was not read. */
 static void add_quality(struct json *j, const struct scene *s,
