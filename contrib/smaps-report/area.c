@@ -42,7 +42,7 @@ static struct area area_of_group(const struct group *g,
     pss = share->pss;
     file = file == MISSING ? MISSING : share->file;
   }
-  return (struct area){.name = area_names[PART_GROUPS],
+  return (struct area){.name = part_names[HOST_GROUPS],
                        .group = g->name,
                        .used = pss,
                        .cache = pss == MISSING ? MISSING : file,
@@ -71,25 +71,25 @@ static uint64_t add_groups(struct document *d, struct areas *a) {
 
 /* ---- the rest ---- */
 
-static bool is_cache(enum part part) {
-  return part == PART_FREE || part == PART_PAGE_CACHE || part == PART_BUFFERS ||
-         part == PART_SLAB_RECLAIMABLE || part == PART_SWAP_CACHE;
+static bool is_cache(enum host_part part) {
+  return part == HOST_FREE || part == HOST_PAGE_CACHE || part == HOST_BUFFERS ||
+         part == HOST_SLAB_RECLAIMABLE || part == HOST_SWAP_CACHE;
 }
 
 /* `excess`, what the groups have beyond their part, is taken from the last. */
 static void add_parts(const struct host_memory *h, uint64_t excess,
                       struct areas *a) {
-  for (unsigned i = PARTS; i-- > 0;) {
+  for (unsigned i = HOST_PARTS; i-- > 0;) {
     uint64_t used = h->parts[i], cut;
 
-    if (i == PART_GROUPS || used == MISSING)
+    if (i == HOST_GROUPS || used == MISSING)
       continue;
     cut = used < excess ? used : excess;
     excess -= cut;
     used -= cut;
-    add(a, (struct area){.name = area_names[i],
+    add(a, (struct area){.name = part_names[i],
                          .used = used,
-                         .cache = is_cache((enum part)i) ? used : 0,
+                         .cache = is_cache((enum host_part)i) ? used : 0,
                          .error = amount_add(amount_or_0(h->errors[i]), cut)});
   }
 }
@@ -103,7 +103,7 @@ static void add_outside(const struct host_memory *h, uint64_t outside,
                     .used = outside,
                     .cache = MISSING,
                     .error = amount_add(amount_or_0(h->outside_error),
-                                        amount_or_0(h->errors[PART_GROUPS]))});
+                                        amount_or_0(h->errors[HOST_GROUPS]))});
 }
 
 void area_add(struct area *total, const struct area *part) {
@@ -118,17 +118,17 @@ void area_add(struct area *total, const struct area *part) {
 
 struct areas areas_collect(struct document *d) {
   const struct host_memory *h = &d->host_memory;
-  uint64_t groups = amount_or_0(h->parts[PART_GROUPS]), shown;
-  size_t most = d->n_groups + PARTS + 1;
+  uint64_t groups = amount_or_0(h->parts[HOST_GROUPS]), shown;
+  size_t most = d->n_groups + HOST_PARTS + 1;
   struct areas a = {.n = 0};
 
   a.all = pool_alloc(&d->pool, most * sizeof(*a.all));
   if (document_scope(d)) {
     shown = groups;
-    add(&a, (struct area){.name = area_names[PART_GROUPS],
+    add(&a, (struct area){.name = part_names[HOST_GROUPS],
                           .used = groups,
                           .cache = MISSING,
-                          .error = h->errors[PART_GROUPS]});
+                          .error = h->errors[HOST_GROUPS]});
   } else {
     shown = add_groups(d, &a);
   }

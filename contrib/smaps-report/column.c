@@ -189,6 +189,10 @@ static const struct {
 };
 #define OTHERS (sizeof(others) / sizeof(*others))
 
+#define ONE(name, key, selector) +1
+_Static_assert(0 ATTRIBUTE_TABLE(ONE, ONE) == 11,
+               "each attribute has a column above");
+
 /* The amounts of a mapping (smaps-snapshot(5)). */
 static const uint32_t mapping_amounts =
     1U << AMOUNT_SIZE | 1U << AMOUNT_RSS | 1U << AMOUNT_PSS |

@@ -4,11 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AMOUNT_NAME(number, key) #key,
-const char *const amount_names[AMOUNTS] = {AMOUNT_TABLE(AMOUNT_NAME)};
-
-#define PART_NAME(number, key) #key,
-const char *const area_names[PARTS] = {PART_TABLE(PART_NAME)};
+#define NAME_OF_FIELD(name, key, field) #key,
+#define NAME(name, key) #key,
+const char *const amount_names[AMOUNTS] = {AMOUNT_TABLE(NAME_OF_FIELD, NAME)};
+const char *const part_names[HOST_PARTS] = {HOST_PART_TABLE(NAME)};
 
 static unsigned count_below(uint32_t known, unsigned bit) {
   return (unsigned)__builtin_popcount(known & ((UINT32_C(1) << bit) - 1));

@@ -11,45 +11,25 @@
 
 #include <stdbool.h>
 
+#include <smaps/words.h>
+
 #define MISSING UINT64_MAX
 
-/* Amounts in bytes, and their keys. */
-#define AMOUNT_TABLE(X)                                                        \
-  X(PSS, pss)                                                                  \
-  X(USS, uss)                                                                  \
-  X(RSS, rss)                                                                  \
-  X(SHARED, shared)                                                            \
-  X(SWAP, swap)                                                                \
-  X(PSS_ANON, pss_anon)                                                        \
-  X(PSS_FILE, pss_file)                                                        \
-  X(PSS_SHMEM, pss_shmem)                                                      \
-  X(PSS_DIRTY, pss_dirty)                                                      \
-  X(PRIVATE_CLEAN, private_clean)                                              \
-  X(PRIVATE_DIRTY, private_dirty)                                              \
-  X(SHARED_CLEAN, shared_clean)                                                \
-  X(SHARED_DIRTY, shared_dirty)                                                \
-  X(REFERENCED, referenced)                                                    \
-  X(ANONYMOUS, anonymous)                                                      \
-  X(LAZY_FREE, lazy_free)                                                      \
-  X(KSM, ksm)                                                                  \
-  X(ANON_HUGE_PAGES, anon_huge_pages)                                          \
-  X(SHMEM_PMD_MAPPED, shmem_pmd_mapped)                                        \
-  X(FILE_PMD_MAPPED, file_pmd_mapped)                                          \
-  X(SHARED_HUGETLB, shared_hugetlb)                                            \
-  X(PRIVATE_HUGETLB, private_hugetlb)                                          \
-  X(LOCKED, locked)                                                            \
-  X(SWAP_TOTAL, swap_total)                                                    \
-  X(SIZE, size)                                                                \
-  X(RESIDENT, resident)                                                        \
-  X(RESIDENT_SHARED, resident_shared)                                          \
-  X(TEXT, text)                                                                \
-  X(DATA, data)                                                                \
-  X(PAGE_TABLES, page_tables)                                                  \
-  X(KERNEL_STACK, kernel_stack)
+/* Amounts in bytes, in the order of their columns. */
+#define AMOUNT_TABLE(FIELD, X)                                                 \
+  AMOUNTS_BY_DEFAULT(FIELD, FIELD)                                             \
+  AMOUNTS_IN_DETAIL(FIELD)                                                     \
+  LOCKED_ROW(FIELD)                                                            \
+  SWAP_TOTAL_ROW(FIELD)                                                        \
+  AMOUNTS_OF_STATM(X)                                                          \
+  AMOUNTS_OF_KERNEL(X)
 
-#define AMOUNT_NUMBER(number, key) AMOUNT_##number,
-enum amount { AMOUNT_TABLE(AMOUNT_NUMBER) AMOUNTS };
+#define AMOUNT_OF_FIELD(name, key, field) AMOUNT_##name,
+#define AMOUNT_NUMBER(name, key) AMOUNT_##name,
+enum amount { AMOUNT_TABLE(AMOUNT_OF_FIELD, AMOUNT_NUMBER) AMOUNTS };
+#undef AMOUNT_OF_FIELD
 #undef AMOUNT_NUMBER
+_Static_assert(AMOUNTS <= 32, "struct amounts has a bit per amount");
 
 extern const char *const amount_names[AMOUNTS];
 
@@ -93,34 +73,9 @@ struct mapping {
 /* The document has no USS of a mapping: it is the private part. */
 uint64_t mapping_uss(const struct mapping *m);
 
-/* The causes of the error of a group's PSS: the key of each, and the words
- * after "2 % because". */
-#define CAUSE_TABLE(X)                                                         \
-  X(files, "files or shared memory were mapped or unmapped")                   \
-  X(relatives, "processes that share memory with members started or ended")    \
-  X(copies, "memory shared since a fork was copied on write, or unmapped")     \
-  X(freed, "memory was given back that may have been shared since a fork")     \
-  X(fork, "members were forked and have not been read since")                  \
-  X(lent, "members share memory with children that they have forked")          \
-  X(swap, "memory went to swap or came back")                                  \
-  X(time,                                                                      \
-    "readings are old: others may share the memory by now, or no longer")      \
-  X(ksm, "the kernel merged equal pages (KSM), or separated them")             \
-  X(reading,                                                                   \
-    "memory changed while it was read, or unlisted processes share it")        \
-  X(statm, "the counters of this kernel are not exact")                        \
-  X(sample, "only some pages of large members were read")                      \
-  X(guess, "members were never read and are guessed from the others")          \
-  X(ended, "members ended while they were measured")                           \
-  X(unidentified, "processes that could not be identified may be members")
-
-#define CAUSE_NUMBER(name, words) CAUSE_OF_##name,
-enum cause { CAUSE_TABLE(CAUSE_NUMBER) CAUSES };
-#undef CAUSE_NUMBER
-
 /* The parts of the error of a PSS, in bytes. */
 struct causes {
-  uint64_t bytes[CAUSES];
+  uint64_t bytes[ALL_CAUSES];
 };
 
 struct group {
@@ -153,6 +108,8 @@ struct group {
   uint32_t at_least;
 };
 
+#define ATTRIBUTE_FIELD(name, key, selector) const char *key;
+
 struct process {
   uint64_t pid;
   uint64_t starttime;
@@ -166,18 +123,9 @@ struct process {
   double uptime;
   double age;
   double read_cost; /* seconds */
-  const char *comm;
+  /* comm, exe, command_line and so on. */
+  ATTRIBUTE_TABLE(ATTRIBUTE_FIELD, ATTRIBUTE_FIELD)
   const char *title; /* comm, or the script that an interpreter runs */
-  const char *exe;
-  const char *command_line;
-  const char *user;
-  const char *cgroup;
-  const char *unit;
-  const char *slice;
-  const char *container;
-  const char *container_name;
-  const char *pod;
-  const char *namespace;
   const char *source;
   const char *deferred;
   const char *mappings_from; /* "smaps", "samples", or "maps": no amounts */
@@ -192,34 +140,12 @@ struct process {
   struct amounts amounts;
 };
 
-/* The parts of MemTotal, from the most certain to the least, and their keys. */
-#define PART_TABLE(X)                                                          \
-  X(FREE, free)                                                                \
-  X(GROUPS, groups)                                                            \
-  X(HUGETLB_USED, hugetlb_used)                                                \
-  X(HUGETLB_FREE, hugetlb_free)                                                \
-  X(SLAB_RECLAIMABLE, slab_reclaimable)                                        \
-  X(SLAB_UNRECLAIMABLE, slab_unreclaimable)                                    \
-  X(PAGE_TABLES, page_tables)                                                  \
-  X(KERNEL_STACK, kernel_stack)                                                \
-  X(PERCPU, percpu)                                                            \
-  X(ZRAM, zram)                                                                \
-  X(ZSWAP, zswap)                                                              \
-  X(BUFFERS, buffers)                                                          \
-  X(TMPFS, tmpfs)                                                              \
-  X(PAGE_CACHE, page_cache)                                                    \
-  X(SWAP_CACHE, swap_cache)                                                    \
-  X(UNACCOUNTED, unaccounted)
-
-#define PART_NUMBER(number, key) PART_##number,
-enum part { PART_TABLE(PART_NUMBER) PARTS };
-#undef PART_NUMBER
-
-extern const char *const area_names[PARTS];
+/* The names of the parts of MemTotal. */
+extern const char *const part_names[HOST_PARTS];
 
 /* Where the memory of the host is. */
 struct host_memory {
-  uint64_t parts[PARTS], errors[PARTS];
+  uint64_t parts[HOST_PARTS], errors[HOST_PARTS];
   uint64_t outside, outside_error;
 };
 

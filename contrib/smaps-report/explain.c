@@ -10,25 +10,12 @@
 /* ---- words ---- */
 
 /* Explains sources, and why readings were deferred. */
+#define KEY_AND_WORDS(name, key, words) {#key, words},
 static const struct {
   const char *key;
   const char *words;
-} all_words[] = {
-    {"read", "read from the kernel in this interval"},
-    {"sampled", "too large to be read at once: sampled in this interval"},
-    {"estimated", "estimated from an earlier reading"},
-    {"guessed", "never read: guessed from the rest of its group"},
-    {"statm", "only statm was read: Refresh is never, or the process is "
-              "in no group"},
-    {"unreadable", "only statm was read: the kernel refused the rest, or "
-                   "reading it failed"},
-    {"ended", "it has ended: known from the last interval in which it ran"},
-    {"parent", "shares its parent's memory and is counted there"},
-    {"budget", "ReadBudget was used up"},
-    {"max_lock_hold",
-     "reading it would hold its lock for longer than MaxLockHold"},
-    {"hung", "an earlier reading hung for ReadTimeout"},
-};
+} all_words[] = {SOURCE_TABLE(KEY_AND_WORDS) ENDED_ROW(KEY_AND_WORDS)
+                     DEFERRAL_TABLE(KEY_AND_WORDS)};
 
 static const char *find_words(const char *key) {
   for (size_t i = 0; i < sizeof(all_words) / sizeof(*all_words); i++)
@@ -228,8 +215,8 @@ static void print_process(const struct document *d, const struct process *p,
 #define LEAST_PART 0.1
 #define LEAST_ERROR 0.001
 
-#define ROW(name, words) {#name, words, 0},
-static const struct cause_part table[CAUSES] = {CAUSE_TABLE(ROW)};
+#define CAUSE_PART(name, key, words) {#key, words, 0},
+static const struct cause_part table[ALL_CAUSES] = {CAUSE_TABLE(CAUSE_PART)};
 
 /* Equal parts stay in the order of the table. */
 static void insert(struct cause_part *parts, size_t n, struct cause_part part) {
@@ -245,12 +232,13 @@ static bool is_worth_showing(const struct group *g) {
          pss > 0 && (double)g->pss_error >= LEAST_ERROR * (double)pss;
 }
 
-size_t explain_causes(const struct group *g, struct cause_part ret[CAUSES]) {
+size_t explain_causes(const struct group *g,
+                      struct cause_part ret[ALL_CAUSES]) {
   size_t n = 0;
 
   if (!is_worth_showing(g))
     return 0;
-  for (int i = 0; i < CAUSES; i++) {
+  for (int i = 0; i < ALL_CAUSES; i++) {
     struct cause_part part = table[i];
 
     part.bytes = g->pss_error_by->bytes[i];
@@ -270,7 +258,7 @@ void explain_add_percent(struct text *t, const struct group *g,
 
 /* A line for each cause, because lines are cut at the terminal. */
 static void print_group(const struct group *g, const struct style *s) {
-  struct cause_part parts[CAUSES];
+  struct cause_part parts[ALL_CAUSES];
   struct text t = {0};
   size_t n = explain_causes(g, parts);
 
@@ -300,20 +288,7 @@ static void print_group(const struct group *g, const struct style *s) {
 static const struct {
   const char *absence;
   const char *words;
-} absences[] = {
-    {"not_asked",
-     "the rule does not select by Unit, Slice, Container, Cgroup, or PidFile "
-     "with Children"},
-    {"empty", "it has no processes"},
-    {"unknown", "the control group of a member is unknown"},
-    {"root", "its processes have only the root control group in common"},
-    {"shared", "its control group has other processes, too"},
-    {"out_of_sight", "no mounted hierarchy shows its control group"},
-    {"elsewhere",
-     "its processes are in another control group of the memory controller"},
-    {"no_memory", "the memory controller is not enabled for it"},
-    {"hung", "reading its files hangs"},
-};
+} absences[] = {ABSENCE_TABLE(KEY_AND_WORDS)};
 
 struct tally {
   uint64_t taken;     /* matched by their own attributes */
@@ -487,7 +462,7 @@ static void write_process(const struct document *d, const struct process *p,
 }
 
 static void write_group(const struct group *g, struct json_lines *j) {
-  struct cause_part parts[CAUSES];
+  struct cause_part parts[ALL_CAUSES];
   size_t n = explain_causes(g, parts);
 
   json_lines_begin(j, NULL, '{');

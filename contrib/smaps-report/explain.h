@@ -30,7 +30,7 @@ struct cause_part {
 /* Lists the parts of a tenth of the error or more, the largest first. Returns
  * their number: 0 if the parts or PSS are unknown, or if the error is less than
  * a thousandth of PSS. */
-size_t explain_causes(const struct group *g, struct cause_part ret[CAUSES]);
+size_t explain_causes(const struct group *g, struct cause_part ret[ALL_CAUSES]);
 
 /* Adds "1.5 %": the bytes by the group's PSS, which is known and not 0. */
 void explain_add_percent(struct text *t, const struct group *g, uint64_t bytes);

@@ -116,7 +116,7 @@ static void write_usage(struct json_lines *j, const struct amounts *a,
 
 /* "3.0 %: 2.0 % because ..., 1.0 % because ...". */
 static void write_causes(struct json_lines *j, const struct group *g) {
-  struct cause_part parts[CAUSES];
+  struct cause_part parts[ALL_CAUSES];
   struct text t = {0};
   size_t n = explain_causes(g, parts);
 

@@ -25,12 +25,16 @@ const char *const schema_type_names[] = {
     .name = #name_, .offset = offsetof(struct of, name_), .max = UINT32_MAX,   \
     .type = WHOLE                                                              \
   }
-#define AMOUNT_KEY(number_, key_)                                              \
-  { .name = #key_, .offset = AMOUNT_##number_, .type = AMOUNT },
-#define PART_KEYS(number_, key_)                                               \
-  AT(WHOLE, #key_, host_memory, parts[PART_##number_]),                        \
-  AT(WHOLE, #key_ "_error", host_memory, errors[PART_##number_]),
-#define CAUSE(name_, words_) AT(WHOLE, #name_, causes, bytes[CAUSE_OF_##name_]),
+#define AMOUNT_KEY(name_, key_)                                                \
+  { .name = #key_, .offset = AMOUNT_##name_, .type = AMOUNT },
+#define FIELD_KEY(name_, key_, field_) AMOUNT_KEY(name_, key_)
+#define AMOUNT_KEYS AMOUNT_TABLE(FIELD_KEY, AMOUNT_KEY)
+#define PART_KEYS(name_, key_)                                                 \
+  AT(WHOLE, #key_, host_memory, parts[HOST_##name_]),                          \
+  AT(WHOLE, #key_ "_error", host_memory, errors[HOST_##name_]),
+#define CAUSE_KEY(name_, key_, words_)                                         \
+  AT(WHOLE, #key_, causes, bytes[CAUSE_##name_]),
+#define ATTRIBUTE_KEY(name_, key_, selector_) IN(TEXT, key_, process),
 #define OPEN(type_, name_, place_)                                             \
   { .name = #name_, .type = type_, .place = place_ }
 /* clang-format on */
@@ -64,7 +68,7 @@ static const struct key trigger_keys[] = {
 };
 
 static const struct key host_memory_keys[] = {
-    PART_TABLE(PART_KEYS) IN(WHOLE, outside, host_memory),
+    HOST_PART_TABLE(PART_KEYS) IN(WHOLE, outside, host_memory),
     IN(WHOLE, outside_error, host_memory),
     {0},
 };
@@ -96,24 +100,13 @@ static const struct key group_keys[] = {
     {0},
 };
 
-static const struct key cause_keys[] = {CAUSE_TABLE(CAUSE){0}};
+static const struct key cause_keys[] = {CAUSE_TABLE(CAUSE_KEY){0}};
 
 static const struct key process_keys[] = {
     SHORT(pid, process),
     IN(WHOLE, starttime, process),
     SHORT(ppid, process),
-    IN(TEXT, comm, process),
-    IN(TEXT, exe, process),
-    IN(TEXT, command_line, process),
-    SHORT(uid, process),
-    IN(TEXT, user, process),
-    IN(TEXT, cgroup, process),
-    IN(TEXT, unit, process),
-    IN(TEXT, slice, process),
-    IN(TEXT, container, process),
-    IN(TEXT, container_name, process),
-    IN(TEXT, pod, process),
-    IN(TEXT, namespace, process),
+    ATTRIBUTE_TABLE(ATTRIBUTE_KEY, ATTRIBUTE_KEY) SHORT(uid, process),
     OPEN(ARRAY, groups, GROUPS_OF_PROCESS),
     SHORT(rule, process),
     OPEN(ARRAY, also, ALSO),
@@ -134,7 +127,7 @@ static const struct key process_keys[] = {
 };
 
 static const struct key mapping_keys[] = {
-    AMOUNT_TABLE(AMOUNT_KEY) IN(TEXT, name, mapping),
+    AMOUNT_KEYS IN(TEXT, name, mapping),
     IN(TEXT, permissions, mapping),
     IN(WHOLE, vmas, mapping),
     IN(WHOLE, processes, mapping),
@@ -143,7 +136,7 @@ static const struct key mapping_keys[] = {
     {0},
 };
 
-static const struct key usage_keys[] = {AMOUNT_TABLE(AMOUNT_KEY){0}};
+static const struct key usage_keys[] = {AMOUNT_KEYS{0}};
 
 /* The elements of arrays. */
 static const struct key rule_element = {.type = TEXT};

@@ -26,7 +26,7 @@ struct view {
  * mapped, and 1 % for changes in the meantime; or else all memory. */
 static uint64_t most_of_processes(const struct document *d) {
   uint64_t mapped =
-      d->has_host_memory ? d->host_memory.parts[PART_GROUPS] : MISSING;
+      d->has_host_memory ? d->host_memory.parts[HOST_GROUPS] : MISSING;
 
   return mapped == MISSING ? d->mem_total : amount_add(mapped, mapped / 100);
 }

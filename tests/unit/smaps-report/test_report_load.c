@@ -104,11 +104,11 @@ static void check_groups(const struct document *d) {
   assert_int_equal(web->pss_error, 7);
   assert_int_equal(web->uss_error, 14);
   assert_non_null(web->pss_error_by);
-  assert_int_equal(web->pss_error_by->bytes[CAUSE_OF_files], 3);
-  assert_int_equal(web->pss_error_by->bytes[CAUSE_OF_relatives], 0);
-  assert_int_equal(web->pss_error_by->bytes[CAUSE_OF_unidentified], 2);
+  assert_int_equal(web->pss_error_by->bytes[CAUSE_FILES], 3);
+  assert_int_equal(web->pss_error_by->bytes[CAUSE_RELATIVES], 0);
+  assert_int_equal(web->pss_error_by->bytes[CAUSE_UNIDENTIFIED], 2);
   assert_non_null(a->pss_error_by);
-  assert_int_equal(a->pss_error_by->bytes[CAUSE_OF_files], 0);
+  assert_int_equal(a->pss_error_by->bytes[CAUSE_FILES], 0);
   assert_string_equal(web->cgroup, "/web");
   assert_string_equal(web->cgroup_absence, "hung");
   assert_true(web->cgroup_memory == 1 && web->cgroup_limit == 2 &&
