@@ -427,6 +427,19 @@ static const struct option *find_option(const struct option *o,
   return o;
 }
 
+const char *config_option(enum config_block block, size_t n) {
+  static const struct option *const tables[] = {
+      [CONFIG_PLUGIN] = top_options,
+      [CONFIG_GROUP] = group_options,
+      [CONFIG_IGNORE] = ignore_options,
+      [CONFIG_CAPTURE] = capture_options};
+  const struct option *o = tables[block];
+
+  while (o && !(o->name && n-- == 0))
+    o = o->name ? o + 1 : o->rest;
+  return o ? o->name : NULL;
+}
+
 bool config_has_option(const char *key) {
   return find_option(top_options, key);
 }

@@ -16,6 +16,17 @@ int config_add_block(struct settings *s, const oconfig_item_t *block);
 /* Formats an item as in the file, on one line, for messages. */
 void config_describe(const oconfig_item_t *item, char *ret, size_t size);
 
+/* The blocks that have options. */
+enum config_block {
+  CONFIG_PLUGIN,
+  CONFIG_GROUP,
+  CONFIG_IGNORE,
+  CONFIG_CAPTURE,
+};
+
+/* The name of option n of a block, without selectors; NULL after the last. */
+const char *config_option(enum config_block block, size_t n);
+
 /* True if an item with this key belongs in a <Plugin smaps> block. */
 bool config_has_option(const char *key);
 

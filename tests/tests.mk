@@ -156,7 +156,7 @@ FACTS := $(B)/tests/support/facts
 $(FACTS).o: \
   EXTRA_CPPFLAGS = $(CORE_CPPFLAGS) -Itests/support -Iplugin $(COLLECTD_CPPFLAGS)
 $(FACTS): %: %.o $(addprefix $(B)/tests/support/,stub_daemon.o items.o proctree.o) \
-  $(filter-out %/config.o,$(GLUE_OBJ)) $(CORE_LIB)
+  $(GLUE_OBJ) $(CORE_LIB)
 	$(call say,LD,$@)
 	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) $(LIBS)
 

@@ -1,7 +1,7 @@
-"""That the manual and the example name every option and every value that the
-code has, and none that it has not; that the README, which has the most
-important ones only, names none that the code has not; and that the manual pages
-are well-formed."""
+"""That the manual and the example name every option, every value and every word
+of a snapshot that the code has, and none that it has not; that the README, which
+has the most important ones only, names none that the code has not; and that the
+manual pages are well-formed."""
 
 import functools
 import os
@@ -14,6 +14,7 @@ from harness import PLUGIN, ROOT, check_config
 
 FACTS = os.environ.get("FACTS") or PLUGIN.parent / "tests/support/facts"
 PAGE = ROOT / "contrib/man/collectd-smaps.5"
+SNAPSHOT_PAGE = ROOT / "contrib/man/smaps-snapshot.5"
 EXAMPLE = ROOT / "collectd-smaps.conf.example"
 
 # Tables of options in the code, and the section of the manual that has them.
@@ -77,7 +78,7 @@ def code_ranges():
 
 def code_placeholders():
     said = refusal('<Group "%{nothing-like-it}">\nComm "a"\n</Group>')
-    return set(re.findall(r"%{([a-z]+)}", said.partition("expected")[2]))
+    return set(re.findall(r"%{([a-z_]+)}", said.partition("expected")[2]))
 
 
 # ---- what the manual has ----
@@ -111,6 +112,37 @@ def page_identifiers(*titles):
         for line in re.findall(r"^\.It Li (.+)$", page_section(title), re.M)
         for name in re.findall(r"[\w-]+", line)
     }
+
+
+# ---- what the manual of snapshots has ----
+
+
+def snapshot_key(key, end=r"^\.It Li "):
+    """The text of a key, up to the next one or to another end."""
+    found = re.search(
+        rf"^\.It Li {key}$(.*?){end}", read(SNAPSHOT_PAGE), re.M | re.S
+    )
+    return found.group(1)
+
+
+def snapshot_items(text, macro="Li"):
+    """The words of all .It Li A , B."""
+    lines = re.findall(rf"^\.It {macro} (.+)$", text, re.MULTILINE)
+    return {word for line in lines for word in re.findall(r"\w+", line)}
+
+
+def snapshot_usage():
+    (section,) = re.findall(
+        r"^\.Ss Usage$(.*?)^\.Ss ", read(SNAPSHOT_PAGE), re.M | re.S
+    )
+    return snapshot_items(section)
+
+
+def snapshot_absences():
+    """The reasons in a sentence: explained in parentheses, with an "or"."""
+    sentence = snapshot_key("cgroup_absence").partition(":")[2]
+    plain = re.sub(r"\([^)]*\)|\\f[BP]", "", sentence)
+    return set(re.findall(r"\w+", plain)) - {"or"}
 
 
 # ---- what the README has ----
@@ -227,7 +259,7 @@ class Options(unittest.TestCase):
 
     def test_manual_has_the_placeholders_of_the_code(self):
         section = page_section("Names and templates")
-        written = set(re.findall(r"%\{([a-z]+)\}", section))
+        written = set(re.findall(r"%\{([a-z_]+)\}", section))
         self.assertGreater(len(written), 3)
         self.assertEqual(written, code_placeholders())
         for name in written:
@@ -269,6 +301,30 @@ class Values(unittest.TestCase):
             with self.subTest(str(path)):
                 self.assertGreater(len(found), 10)
                 self.assertEqual(set(found) - known, set())
+
+
+class Snapshots(unittest.TestCase):
+    def test_manual_has_the_amounts_of_the_code(self):
+        self.assertEqual(snapshot_usage(), names("amount"))
+
+    def test_manual_has_the_causes_of_errors_of_the_code(self):
+        causes = snapshot_items(snapshot_key("pss_error_by", r"^\.El$"))
+        self.assertEqual(causes, names("cause"))
+
+    def test_manual_has_the_attributes_of_the_code(self):
+        attributes = snapshot_items(snapshot_key("ppid", "^Its names"))
+        self.assertEqual(attributes, names("attribute") | {"uid"})
+
+    def test_manual_has_the_sources_of_the_code(self):
+        sources = snapshot_items(snapshot_key("source", r"^\.El$"), "Dq")
+        self.assertEqual(sources, names("source"))
+
+    def test_manual_has_the_deferrals_of_the_code(self):
+        quoted = re.findall(r'"(\w+)"', snapshot_key("deferred"))
+        self.assertEqual(set(quoted), names("deferral"))
+
+    def test_manual_has_the_absences_of_the_code(self):
+        self.assertEqual(snapshot_absences(), names("absence"))
 
 
 class Pages(unittest.TestCase):

@@ -1,24 +1,46 @@
 /*
  * Prints the tables of the code, for the test of the manual, as lines of a kind
  * and words: options of blocks, selectors, values of groups and of the plugin
- * itself, defaults.
- *
- * The tables of options are static: their file is a part of this program.
+ * itself, defaults, and the words of snapshots.
  */
-#include "../../plugin/config.c"
-
 #include <stdio.h>
+#include <string.h>
 
+#include <smaps/settings.h>
+#include <smaps/words.h>
+
+#include "config.h"
 #include "items.h"
 #include "proctree.h"
 #include "report/host.h"
 #include "report/metric.h"
 #include "stub_daemon.h"
 
-static void print_options(const char *block, const struct option *options) {
-  for (; options; options = options->name ? options + 1 : options->rest)
-    if (options->name)
-      printf("%s %s\n", block, options->name);
+static void print_options(const char *kind, enum config_block block) {
+  const char *name;
+
+  for (size_t i = 0; (name = config_option(block, i)); i++)
+    printf("%s %s\n", kind, name);
+}
+
+#define AMOUNT_OF_ROLLUP(name, key, field) puts("amount " #key);
+#define AMOUNT(name, key) puts("amount " #key);
+#define CAUSE(name, key, words) puts("cause " #key);
+#define ATTRIBUTE(name, key, selector) puts("attribute " #key);
+#define SOURCE(name, key, words) puts("source " #key);
+#define DEFERRAL(name, key, words) puts("deferral " #key);
+#define ABSENCE(name, key, words) puts("absence " #key);
+
+static void print_words(void) {
+  AMOUNTS_OF_ROLLUP(AMOUNT_OF_ROLLUP, AMOUNT_OF_ROLLUP)
+  AMOUNTS_OF_STATM(AMOUNT)
+  AMOUNTS_OF_KERNEL(AMOUNT)
+  CAUSE_TABLE(CAUSE)
+  ATTRIBUTE_TABLE(ATTRIBUTE, ATTRIBUTE)
+  SOURCE_TABLE(SOURCE)
+  ENDED_ROW(SOURCE)
+  DEFERRAL_TABLE(DEFERRAL)
+  ABSENCE_TABLE(ABSENCE)
 }
 
 static void print_values(const char *kind, metric_set metrics,
@@ -83,10 +105,10 @@ static int print_own_values(void) {
 int main(void) {
   struct config_error error;
 
-  print_options("top", top_options);
-  print_options("group", group_options);
-  print_options("ignore", ignore_options);
-  print_options("capture", capture_options);
+  print_options("top", CONFIG_PLUGIN);
+  print_options("group", CONFIG_GROUP);
+  print_options("ignore", CONFIG_IGNORE);
+  print_options("capture", CONFIG_CAPTURE);
   for (size_t i = 0; selector_options[i]; i++)
     printf("selector %s\n", selector_options[i]);
   print_values("published", metric_find("default", &error), false);
@@ -94,5 +116,6 @@ int main(void) {
   print_values("percent", metric_find("detail", &error), true);
   print_host_values();
   print_defaults();
+  print_words();
   return print_own_values() == 0 ? 0 : 1;
 }
