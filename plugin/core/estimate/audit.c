@@ -32,6 +32,8 @@ static const struct {
     /* 2 % in a minute; 0.01 %. */
     [CAUSE_TIME] = {6.7e-6, 6.8e-10, true},
 };
+_Static_assert(CAUSES == 11, "it was decided of each cause if it is learnt");
+
 /* Uss changes by all of a page, and Pss by half of it or more. */
 #define USS_MOST 2.0
 
