@@ -12,7 +12,6 @@
 struct view {
   struct document *const *documents;
   size_t n_documents;
-  struct document *document; /* from which rows are added */
   const struct options *options;
   struct filters filters;
   struct sum sum; /* of the rows, for the total */
@@ -22,8 +21,9 @@ struct view {
 
 /* ---- rows ---- */
 
-/* The most that all processes can have: the memory that the kernel counts as
- * mapped, and 1 % for changes in the meantime; or else all memory. */
+/* The most that all processes can have together: the memory that the kernel
+ * counts as mapped, and 1 % that may have come since. All memory if the mapped
+ * memory is unknown. */
 static uint64_t most_of_processes(const struct document *d) {
   uint64_t mapped =
       d->has_host_memory ? d->host_memory.parts[HOST_GROUPS] : MISSING;
@@ -31,9 +31,7 @@ static uint64_t most_of_processes(const struct document *d) {
   return mapped == MISSING ? d->mem_total : amount_add(mapped, mapped / 100);
 }
 
-static void add_processes(struct view *v, struct table *t) {
-  const struct document *d = v->document;
-
+static void add_processes(struct view *v, struct document *d, struct table *t) {
   for (size_t i = 0; i < d->n_processes; i++) {
     const struct process *p = &d->processes[i];
 
@@ -46,8 +44,10 @@ static void add_processes(struct view *v, struct table *t) {
 
 /* ---- groups ---- */
 
-/* Processes cannot be identified; or are hidden, as process 1 then is, and the
- * number of a group's members is unknown. A capture shows neither. */
+/* True if a document may lack members of its groups: some processes could not
+ * be identified, or are hidden. If they are, process 1 is hidden too, and the
+ * number of processes of a group is unknown. A capture may lack process 1
+ * anyway. */
 static bool may_lack_members(const struct document *d) {
   bool has_unknown = false, has_first = document_scope(d) != NULL;
   bool has_unidentified = false;
@@ -61,13 +61,8 @@ static bool may_lack_members(const struct document *d) {
   return has_unidentified || (has_unknown && !has_first);
 }
 
-/*
- * A process may be in several groups, so the total adds up the processes and
- * not the groups.
- */
-static void sum_members(struct view *v) {
-  const struct document *d = v->document;
-
+/* Adds up processes and not groups, because a process may be in several. */
+static void sum_members(struct view *v, const struct document *d) {
   for (size_t i = 0; i < d->n_processes; i++)
     if (d->processes[i].n_groups > 0 &&
         filters_take_process(&v->filters, &d->processes[i]))
@@ -87,13 +82,14 @@ static void sum_group(struct view *v, const struct group *g) {
   sum->uss_error = amount_add(sum->uss_error, g->uss_error);
 }
 
-/* A capture has not all processes: the total of several groups is unknown. */
+/* False for a capture, which lists the largest members of one group: it does
+ * not show the total of several groups. */
 static bool has_all_members(const struct document *d) {
   return !document_scope(d) && d->left_out == MISSING;
 }
 
-static void add_whole_groups(struct view *v, struct table *t) {
-  const struct document *d = v->document;
+static void add_whole_groups(struct view *v, const struct document *d,
+                             struct table *t) {
   const struct group *last = NULL;
   size_t n = 0;
 
@@ -109,14 +105,14 @@ static void add_whole_groups(struct view *v, struct table *t) {
   if (n == 1)
     sum_group(v, last);
   else if (has_all_members(d))
-    sum_members(v);
+    sum_members(v, d);
   else if (n > 1)
     v->lacks_sum = true;
 }
 
 /* Groups are sums of their members that the filters take. */
-static void add_parts_of_groups(struct view *v, struct table *t) {
-  struct document *d = v->document;
+static void add_parts_of_groups(struct view *v, struct document *d,
+                                struct table *t) {
   struct sum *sums = sum_groups(d, &v->filters);
 
   for (size_t i = 0; i < d->n_groups; i++) {
@@ -130,14 +126,14 @@ static void add_parts_of_groups(struct view *v, struct table *t) {
     table_add(t, (struct row){.amounts = &part->amounts, .group = part});
   }
   free(sums);
-  sum_members(v);
+  sum_members(v, d);
 }
 
-static void add_groups(struct view *v, struct table *t) {
+static void add_groups(struct view *v, struct document *d, struct table *t) {
   if (filters_part_groups(&v->filters))
-    add_parts_of_groups(v, t);
+    add_parts_of_groups(v, d, t);
   else
-    add_whole_groups(v, t);
+    add_whole_groups(v, d, t);
 }
 
 /* ---- users ---- */
@@ -165,8 +161,8 @@ static int compare_owned(const void *a, const void *b) {
   return strcmp(x->user, y->user);
 }
 
-static struct owned *list_owned(struct view *v, size_t *ret_n) {
-  struct document *d = v->document;
+static struct owned *list_owned(const struct view *v, struct document *d,
+                                size_t *ret_n) {
   struct owned *owned = memory_array(NULL, d->n_processes, sizeof(*owned));
   size_t n = 0;
 
@@ -180,12 +176,11 @@ static struct owned *list_owned(struct view *v, size_t *ret_n) {
   return owned;
 }
 
-static void add_users(struct view *v, struct table *t) {
-  struct document *d = v->document;
+static void add_users(struct view *v, struct document *d, struct table *t) {
   const struct group *user;
   struct sum sum = {0};
   size_t n;
-  struct owned *owned = list_owned(v, &n);
+  struct owned *owned = list_owned(v, d, &n);
 
   for (size_t i = 0; i < n; i++) {
     sum_add_process(&sum, owned[i].process);
@@ -201,12 +196,12 @@ static void add_users(struct view *v, struct table *t) {
 
 /* ---- mappings ---- */
 
-static void add_mappings(struct view *v, struct table *t) {
+static void add_mappings(struct view *v, struct document *d, struct table *t) {
   struct mappings m;
 
-  if (!mappings_are_known(v->document, &v->filters))
+  if (!mappings_are_known(d, &v->filters))
     return;
-  m = mappings_collect(v->document, &v->filters);
+  m = mappings_collect(d, &v->filters);
   for (size_t i = 0; i < m.n; i++) {
     if (!filter_takes(&v->filters.mapping, m.all[i].name))
       continue;
@@ -222,13 +217,13 @@ static void add_mappings(struct view *v, struct table *t) {
 
 /* ---- areas ---- */
 
-static void add_areas(struct view *v, struct table *t) {
+static void add_areas(struct view *v, struct document *d, struct table *t) {
   struct areas areas;
 
-  v->lacks_sum |= !v->document->has_host_memory;
-  if (!v->document->has_host_memory)
+  v->lacks_sum |= !d->has_host_memory;
+  if (!d->has_host_memory)
     return;
-  areas = areas_collect(v->document);
+  areas = areas_collect(d);
   for (size_t i = 0; i < areas.n; i++) {
     table_add(t, (struct row){.area = &areas.all[i]});
     area_add(&v->area_total, &areas.all[i]);
@@ -294,7 +289,7 @@ static void add_errors(struct table *t) {
   }
 }
 
-/* False if the table lacks a column that was asked for. */
+/* False if -c names a column that this kind of row does not have. */
 static bool choose_columns(struct table *t, const struct view *v) {
   const struct options *o = v->options;
   const char *at = default_columns[t->kind];
@@ -319,7 +314,8 @@ static bool choose_columns(struct table *t, const struct view *v) {
 }
 
 static void fill(struct view *v, struct table *t) {
-  static void (*const add[ROW_KINDS])(struct view *, struct table *) = {
+  static void (*const add[ROW_KINDS])(struct view *, struct document *,
+                                      struct table *) = {
       [ROW_GROUP] = add_groups, [ROW_PROCESS] = add_processes,
       [ROW_USER] = add_users,   [ROW_MAPPING] = add_mappings,
       [ROW_AREA] = add_areas,
@@ -331,8 +327,7 @@ static void fill(struct view *v, struct table *t) {
   v->area_total = (struct area){.name = "total", .error = MISSING};
   for (size_t i = 0; i < v->n_documents; i++) {
     t->document = (uint16_t)i;
-    v->document = v->documents[i];
-    add[t->kind](v, t);
+    add[t->kind](v, v->documents[i], t);
   }
   set_total(v, t);
   if (!column_is_of(sort, t->kind))
@@ -351,7 +346,8 @@ static bool has_a_group(const struct view *v) {
   return false;
 }
 
-/* An exact name of a group selects that group alone. */
+/* A text that is the name of a group selects this group alone; any other text
+ * is a regular expression. */
 static int filter_groups(struct view *v, struct config_error *reason) {
   const char *text = v->options->group;
   int rc;
