@@ -1,6 +1,8 @@
 #include "snapshot/last_known.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* s may be NULL. */
 static void forget_members(struct last_state *s) {
@@ -189,6 +191,34 @@ static void note_members(const struct scene *s) {
     for (size_t j = 0; j < n; j++)
       keep_member(&g->last->state.members[j], s);
   }
+}
+
+/* --- summaries ------------------------------------------------------------ */
+
+/* Escapes blanks too: they separate the words of a summary. */
+static void escape_comm(const char *comm, char *ret, size_t size) {
+  size_t at = 0;
+
+  for (; *comm; comm++, at += strlen(ret + at))
+    if (*comm == ' ')
+      snprintf(ret + at, size - at, "\\x20");
+    else
+      escape_text(comm, 1, ret + at, size - at);
+}
+
+struct summary last_known_summary(const struct last_state *l) {
+  struct summary sum = l->summary;
+
+  for (size_t i = 0; i < l->n && i < SUMMARY_PROCESSES; i++) {
+    const struct last_member *m = &l->members[i];
+    const char *comm = attributes_get(&m->attributes).value[ATTRIBUTE_COMM];
+    struct summary_process *p = &sum.largest[sum.n++];
+
+    *p = (struct summary_process){
+        .pid = m->pid, .has_pss = m->usage.rolled_up > 0, .bytes = m->weight};
+    escape_comm(comm ? comm : "?", p->comm, sizeof(p->comm));
+  }
+  return sum;
 }
 
 /* --- the end -------------------------------------------------------------- */

@@ -68,7 +68,11 @@ void last_known_note(const struct scene *s);
 /* The sums of a group in this cycle, without its change. */
 struct summary last_known_sum_up(const struct group *g, const struct scene *s);
 
-/* What members are ordered by: Pss, or the resident size if Pss is unknown. */
+/* The same of a state, with its change and its largest members. */
+struct summary last_known_summary(const struct last_state *l);
+
+/* The bytes by which members are sorted: Pss, or the resident size if Pss is
+ * unknown. */
 uint64_t last_known_weigh(const struct scene *s, const struct process *p);
 
 /* The state of a group before all its members ended, if a capture has to show

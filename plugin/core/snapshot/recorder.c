@@ -56,8 +56,9 @@ static bool is_cooling(const struct recorder *r, const struct alarm *alarm,
   return false;
 }
 
-/* One capture serves all alarms of an interval, except that an alarm about a
- * kill gets its own, of the killed processes. */
+/* True if a capture will be made that serves this alarm as well: one of the
+ * same group and severity. Alarms about kills share none with other alarms,
+ * because their captures show the processes that were killed. */
 static bool is_waiting(const struct recorder *r, const struct alarm *alarm) {
   for (size_t i = 0; i < r->n_alarms; i++) {
     const struct alarm *a = &r->alarms[i];
@@ -69,7 +70,8 @@ static bool is_waiting(const struct recorder *r, const struct alarm *alarm) {
   return false;
 }
 
-/* If the queue is full, the last alarm is dropped for a more severe one. */
+/* If the queue is full, the alarm is dropped, or the last one of the queue if
+ * that is less severe. */
 static void add_alarm(struct recorder *r, const struct alarm *alarm) {
   size_t i = r->n_alarms;
 
@@ -150,35 +152,11 @@ static struct process *find_member(const struct scene *s,
   return p && p->state == PROCESS_ALIVE ? p : NULL;
 }
 
-/* Escapes blanks too: they separate the words of a summary. */
-static void escape_comm(const char *comm, char *ret, size_t size) {
-  size_t at = 0;
-
-  for (; *comm; comm++, at += strlen(ret + at))
-    if (*comm == ' ')
-      snprintf(ret + at, size - at, "\\x20");
-    else
-      escape_text(comm, 1, ret + at, size - at);
-}
-
-static void summarize(struct summary *sum, const struct last_state *l) {
-  *sum = l->summary;
-  for (size_t i = 0; i < l->n && i < SUMMARY_PROCESSES; i++) {
-    const struct last_member *m = &l->members[i];
-    const char *comm = attributes_get(&m->attributes).value[ATTRIBUTE_COMM];
-    struct summary_process *p = &sum->largest[sum->n++];
-
-    *p = (struct summary_process){
-        .pid = m->pid, .has_pss = m->usage.rolled_up > 0, .bytes = m->weight};
-    escape_comm(comm ? comm : "?", p->comm, sizeof(p->comm));
-  }
-}
-
 /* --- the beginning --- */
 
 static void begin_ended(struct capture *c, const struct scene *s,
                         const struct alarm *alarm, const struct last_state *l) {
-  summarize(&c->document.summary, l);
+  c->document.summary = last_known_summary(l);
   c->document.summary.has_ended = true;
   c->document.summary.ended_ns = s->cycle->now_ns - l->cycle_ns;
   snapshot_begin(&c->json, s, alarm, l);
@@ -189,9 +167,10 @@ static void begin_ended(struct capture *c, const struct scene *s,
   }
 }
 
-/* Begins a capture with the sums of this scene, which last_known_note() has
- * noted, or, for a group whose processes have ended, with its last known state.
- * 0 or -ENOMEM. */
+/* Begins a capture of the group as it is in this scene, which last_known_note()
+ * has noted; or as it was last known, if its processes have ended. 0 or
+ * -ENOMEM.
+ */
 static int begin_capture(struct capture *c, const struct scene *s,
                          const struct group *g, const struct alarm *alarm) {
   const struct last_state *ended = last_known_ended(g, s, is_of_kill(alarm));
@@ -208,16 +187,16 @@ static int begin_capture(struct capture *c, const struct scene *s,
     begin_ended(c, s, alarm, ended);
     return 0;
   }
-  if (g->last)
-    summarize(&d->summary, &g->last->state);
-  else
-    d->summary = last_known_sum_up(g, s);
+  d->summary =
+      g->last ? last_known_summary(&g->last->state) : last_known_sum_up(g, s);
   snapshot_begin(&c->json, s, alarm, NULL);
   return 0;
 }
 
-/* Begins the capture of the next alarm. Who raises an alarm waits meanwhile,
- * because it may be one that cools down then. */
+/* Begins the capture of the next alarm whose group exists. The mutex is held
+ * while the head of the document and its groups are made, and threads that
+ * raise alarms wait for that: the value cools down only once the capture has
+ * begun, and a second alarm about the value has to see it. */
 static int begin_next(struct recorder *r, const struct scene *s,
                       uint64_t now_ns) {
   int rc = 0;
@@ -346,8 +325,9 @@ static int submit_document(struct recorder *r, const struct document *d,
   return error;
 }
 
-/* A capture may take so many times the ReadBudget of an interval: it is rare,
- * and its processes may end soon. */
+/* The time for captures in an interval, as a multiple of ReadBudget. It is more
+ * than what the plugin takes otherwise, because captures are rare and their
+ * processes may end soon. */
 #define CAPTURE_TIMES_BUDGET 5
 
 static uint64_t time_for_captures(const struct settings *s) {

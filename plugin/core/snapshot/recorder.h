@@ -21,12 +21,13 @@
  * severe ones is dropped. */
 #define ALARMS_MAX 16
 
-/* More captures than begin in five minutes, if an interval is a second. Beyond
- * that, the oldest is forgotten. */
+/* Enough for the default Cooldown of 300 s if a capture begins in each second.
+ * Beyond that, the oldest is overwritten, and its value can cause a capture. */
 #define COOLDOWNS_MAX 512
 
-/* Each value of a group cools down by itself, and so does each severity: an OOM
- * kill soon after a warning about PSS has its own capture. */
+/* After a capture, further alarms of the same severity about the same value of
+ * a group cause none. Alarms about other values do: an OOM kill soon after a
+ * warning about PSS has its own capture. */
 struct cooldown {
   struct alarm alarm;
   uint64_t until_ns;
