@@ -7,12 +7,6 @@
 
 struct cgroup_node;
 
-/* The values that are not published until the group has members again. */
-struct submission {
-  bool had_members;       /* in the cycle before */
-  metric_set withheld[2]; /* values, and percentages */
-};
-
 struct group {
   char name[GROUP_NAME_SIZE];
   /* Named in the configuration: exists, and reports zeros, without members.
@@ -39,8 +33,6 @@ struct group {
   /* Owned by snapshot/last_known.h, which keeps the group from being removed
    * until it has freed this; or NULL. */
   struct last_known *last;
-  /* Owned by plugin/smaps.c. */
-  struct submission submission;
   /* Memberships, and claims on descendants, that point to this group. */
   size_t references;
   uint64_t used_ns; /* start of the cycle in which it began, or lost the last */
