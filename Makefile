@@ -261,12 +261,13 @@ check-vm: deps-vm
 	@VM='$(VM)' $(PYTHON) tests/vm/run.py $(TESTS)
 
 soak: $(addprefix $(UNIT)/,core/test_uptime core/test_month core/test_giants \
-  report/test_growth plugin/test_plugin_faults)
+  report/test_growth plugin/test_plugin_faults plugin/test_snapshot_faults)
 	@TEST_SECONDS=0 UPTIME_CYCLES=1000000 $(UNIT)/core/test_uptime
 	@TEST_SECONDS=0 MONTH_CYCLES=1000000 $(UNIT)/core/test_month
 	@TEST_SECONDS=0 GIANTS_CYCLES=20000 $(UNIT)/core/test_giants
 	@TEST_SECONDS=0 GROWTH_TIMES=20 $(UNIT)/report/test_growth
 	@TEST_SECONDS=0 FAULTS_ALIKE=1 $(UNIT)/plugin/test_plugin_faults
+	@TEST_SECONDS=0 FAULTS_ALIKE=1 $(UNIT)/plugin/test_snapshot_faults
 	@SOAK_INTERVALS=10000 $(MAKE) --no-print-directory check-integration \
 	  TESTS=test_endurance
 

@@ -4,6 +4,7 @@
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 # Those that run for seconds are started first.
 UNIT_LONG   := $(addprefix tests/unit/,plugin/test_plugin_faults.c \
+  plugin/test_snapshot_faults.c \
   report/test_growth.c measure/test_oracle.c core/test_giants.c \
   core/test_uptime.c)
 UNIT_SRC    := $(UNIT_LONG) \
@@ -24,7 +25,7 @@ endif
 SHAPE         := $(B)/tests/support/shape
 # A program takes of the archive only what it uses.
 SUPPORT_LIB   := $(B)/tests/support/support.a
-FAULTS_OBJ    := $(B)/tests/support/faults.o
+FAULTS_OBJ    := $(addprefix $(B)/tests/support/,faults.o fault_run.o)
 GLUE_SUPPORT  := $(B)/tests/support/stub_daemon.o $(B)/tests/support/items.o \
   $(B)/tests/support/glue.o $(FAULTS_OBJ)
 TEST_OBJ      := $(patsubst %.c,$(B)/%.o,$(SUPPORT_SRC) $(UNIT_SRC) \
@@ -127,7 +128,7 @@ $(FEW:%=$(UNIT)/%): $(B)/tests/support/few_threads.o
 $(call wrap,$(FEW),pthread_create)
 
 # Each system call fails once.
-FAULTY := plugin/test_plugin_faults
+FAULTY := plugin/test_plugin_faults plugin/test_snapshot_faults
 $(FAULTY:%=$(UNIT)/%): $(FAULTS_OBJ)
 $(call wrap,$(FAULTY),malloc calloc realloc reallocarray strdup strndup free \
   newlocale freelocale regcomp regfree regexec opendir fdopendir \
@@ -141,7 +142,8 @@ $(call wrap,$(FAULTY),malloc calloc realloc reallocarray strdup strndup free \
 $(UNIT_GLUE_BIN): %: %.o $(filter-out $(FAULTS_OBJ),$(GLUE_SUPPORT)) \
   $(SUPPORT_LIB) $(GLUE_OBJ) $(CORE_LIB)
 	$(call say,LD,$@)
-	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka $(LIBS)
+	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) \
+	  $(LDFLAGS) -lcmocka $(LIBS)
 
 $(UNIT_REPORT_BIN): %: %.o $(SUPPORT_LIB) \
   $(filter-out %/main.o,$(REPORT_OBJ)) $(CORE_LIB)
