@@ -38,8 +38,8 @@ unsigned opens_counted(void) {
   return n;
 }
 
-/* True if this call is to fail; and what is to happen before it. A reader that
- * hangs has called too. */
+/* Counts a call of openat. Returns true if it has to fail, and sets what
+ * happens before it. Calls come from the threads of readers, too. */
 static bool note_call(const char *path, void (**happen)(void)) {
   bool fails;
 
@@ -66,7 +66,7 @@ int __wrap_openat(int dir_fd, const char *path, int flags, ...) {
     errno = opens.error;
     return -1;
   }
-  /* Nothing here creates files. */
+  /* No test here creates a file with openat, so no mode is passed on. */
   return __real_openat(dir_fd, path, flags);
 }
 
@@ -96,7 +96,7 @@ int collected_teardown(void **state) {
   return world_teardown(state);
 }
 
-struct fake process(uint32_t pid, const char *comm) {
+struct fake collected_process(uint32_t pid, const char *comm) {
   struct fake f = fake_process(pid, comm);
 
   f.exe = "/usr/bin/thing";
@@ -106,7 +106,7 @@ struct fake process(uint32_t pid, const char *comm) {
   return f;
 }
 
-bool is_whole(const struct world *w, unsigned n) {
+bool collected_is_whole(const struct world *w, unsigned n) {
   return world_value(w, "g", "ps_count") == n &&
          world_kb(w, "g", "rss") == 140 * n &&
          world_kb(w, "g", "resident") == 140 * n &&
@@ -114,7 +114,7 @@ bool is_whole(const struct world *w, unsigned n) {
          world_value(w, "g", "unreadable") == 0;
 }
 
-void expect_whole(struct world *w, unsigned seconds, unsigned n) {
+void collected_expect_whole(struct world *w, unsigned seconds, unsigned n) {
   world_run(w, seconds);
-  assert_true(is_whole(w, n));
+  assert_true(collected_is_whole(w, n));
 }

@@ -1,5 +1,5 @@
-/* A world for tests of the collector, in which files cannot be opened and
- * processes end between any two system calls. */
+/* A world for tests of the collector. Files can be made to fail when they are
+ * opened, and a process can end between any two system calls. */
 #ifndef SMAPS_TESTS_COLLECTED_H
 #define SMAPS_TESTS_COLLECTED_H
 
@@ -10,22 +10,24 @@ struct opens {
   const char *failing;
   int error;
   unsigned failures;
-  /* How often a file of this name was opened, or tried. */
+  /* Counts how often a file of this name was opened, or an open failed. */
   const char *counted;
   unsigned opened;
-  /* openat was called so often; before that call something happens. */
+  /* `calls` counts calls of openat. Before the `happens_before`-th, happen() is
+   * called. */
   unsigned calls, happens_before;
   void (*happen)(void);
-  /* Reading a link of this name is refused; and how often it was. */
+  /* Reading a link of this name is refused, which `refused` counts. */
   const char *refused_link;
   unsigned refused;
 };
 extern struct opens opens;
 
-/* Opening a file of this name fails from now on. */
+/* Makes each open of a file of this name fail from now on. */
 void opens_refuse(const char *name, int error);
 
-/* The same, while a reader hangs. */
+/* Set and read `counted` and `opened` while a reader hangs, which may call
+ * openat meanwhile. */
 void opens_count(const char *name);
 unsigned opens_counted(void);
 
@@ -35,12 +37,12 @@ int collected_teardown(void **state);
 #define WORLD_TEST(name)                                                       \
   TEST_WITH(name, collected_setup, collected_teardown, struct world *w)
 
-/* A process of 140 kB, of which it shares 40 kB with another. */
-struct fake process(uint32_t pid, const char *comm);
+/* Returns a process of 140 kB, of which it shares 40 kB with another. */
+struct fake collected_process(uint32_t pid, const char *comm);
 
-/* True if group "g" is exactly that of `n` such processes, in all values. */
-bool is_whole(const struct world *w, unsigned n);
-/* Asserts it after a cycle. */
-void expect_whole(struct world *w, unsigned seconds, unsigned n);
+/* True if the values of group "g" are exactly those of `n` such processes. */
+bool collected_is_whole(const struct world *w, unsigned n);
+/* Runs a cycle, and asserts that. */
+void collected_expect_whole(struct world *w, unsigned seconds, unsigned n);
 
 #endif

@@ -64,7 +64,7 @@ static void kill_in(struct world *w, const char *path, unsigned all) {
 /* Writes the files of a process that is in the control group. */
 static void cgroup_join(const struct world *w, uint32_t pid, const char *comm,
                         const char *cgroup) {
-  struct fake f = process(pid, comm);
+  struct fake f = collected_process(pid, comm);
 
   f.cgroup = cgroup;
   world_put(w, f);
@@ -75,7 +75,7 @@ static void cgroup_join(const struct world *w, uint32_t pid, const char *comm,
 static void start_web(struct world *w) {
   cgroup_make(w, WEB, "1000\n");
   cgroup_join(w, 10, "web", WEB);
-  world_put(w, process(9, "outside"));
+  world_put(w, collected_process(9, "outside"));
   world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
 }
 
@@ -114,7 +114,7 @@ static void expect_path(struct world *w, const char *name, const char *path) {
 
 /* Process 10 and its child, by a PID file that names process 10. */
 WORLD_TEST(family_of_a_pid_file_has_the_memory_of_its_control_group) {
-  struct fake child = process(11, "worker");
+  struct fake child = collected_process(11, "worker");
   char path[256];
 
   cgroup_make(w, WEB, "1000\n");

@@ -18,7 +18,7 @@ static void victim_ends(void) { proctree_end(&stage->tree, 20); }
 /* Another process, of another group, has the pid. The directory is made aside,
  * because a file system, unlike proc, may use an inode number again at once. */
 static void victim_is_replaced(void) {
-  struct fake other = process(20, "other");
+  struct fake other = collected_process(20, "other");
   char from[80], to[80];
 
   other.pid = 21;
@@ -41,10 +41,10 @@ static void happen_everywhere(struct world *w, void (*happen)(void)) {
   stage = w;
   world_group(w, "g", "CommandLine", "thing*", "User", "*");
   world_group(w, "%{unit}%{exe}", "Cgroup", "*", NULL, NULL);
-  world_put(w, process(10, "a"));
+  world_put(w, collected_process(10, "a"));
   world_run(w, 0);
   for (unsigned k = 1; !is_through; k++) {
-    struct fake victim = process(20, "victim");
+    struct fake victim = collected_process(20, "victim");
 
     victim.starttime += k;
     world_put(w, victim);
@@ -55,10 +55,10 @@ static void happen_everywhere(struct world *w, void (*happen)(void)) {
     is_through = opens.happens_before != 0;
     opens.happens_before = 0;
     assert_true(!is_through || k > 9);
-    assert_true(happen == victim_is_replaced || is_whole(w, 1) ||
-                is_whole(w, 2));
+    assert_true(happen == victim_is_replaced || collected_is_whole(w, 1) ||
+                collected_is_whole(w, 2));
     proctree_end(&w->tree, 20);
-    expect_whole(w, 1, 1);
+    collected_expect_whole(w, 1, 1);
     for (int t = 0; t < DIAGS; t++)
       assert_int_equal(world_diag(w, (enum diag_kind)t)->count, 0);
   }
@@ -76,7 +76,7 @@ WORLD_TEST(pid_may_come_to_another_between_any_two_reads) {
 
 /* Each attempt may cost a line in an audit log. */
 WORLD_TEST(refused_executable_is_tried_twice_an_exec) {
-  struct fake f = process(16, "a");
+  struct fake f = collected_process(16, "a");
 
   f.start_stack = 0;
   world_put(w, f);
@@ -96,7 +96,7 @@ WORLD_TEST(refused_executable_is_tried_twice_an_exec) {
 /* --- what cannot be read --- */
 
 WORLD_TEST(refused_rollup_is_not_known_and_the_rest_is) {
-  world_watch(w, process(10, "a"));
+  world_watch(w, collected_process(10, "a"));
   opens_refuse("smaps_rollup", EACCES);
   world_expect(w, 0, "g",
                "pss=nan uss=nan private_dirty=nan age=nan pss_error=nan "
@@ -106,7 +106,7 @@ WORLD_TEST(refused_rollup_is_not_known_and_the_rest_is) {
 }
 
 WORLD_TEST(refused_rollup_is_tried_again_after_an_hour_or_an_exec) {
-  struct fake f = process(10, "a");
+  struct fake f = collected_process(10, "a");
 
   world_watch(w, f);
   opens.counted = "smaps_rollup";
@@ -125,20 +125,20 @@ WORLD_TEST(refused_rollup_is_tried_again_after_an_hour_or_an_exec) {
   opens.failing = NULL;
   world_run(w, 10);
   assert_int_equal(opens.opened, 3);
-  assert_true(is_whole(w, 1));
+  assert_true(collected_is_whole(w, 1));
 }
 
 WORLD_TEST(member_whose_statm_fails_makes_statm_values_unknown) {
-  world_start(w, process(10, "a"));
+  world_start(w, collected_process(10, "a"));
   opens_refuse("statm", EMFILE);
   world_expect(w, 1, "g", "resident=nan pss=nan ps_count=1");
   assert_int_equal(world_diag(w, DIAG_FAILED)->error, EMFILE);
   opens.failing = NULL;
-  expect_whole(w, 1, 1);
+  collected_expect_whole(w, 1, 1);
 }
 
 WORLD_TEST(hidden_process_is_counted_as_denied) {
-  world_watch(w, process(10, "a"));
+  world_watch(w, collected_process(10, "a"));
   opens_refuse("stat", EPERM);
   world_run(w, 0);
   assert_int_equal(world_counts(w)->denied, 1);
@@ -147,12 +147,12 @@ WORLD_TEST(hidden_process_is_counted_as_denied) {
 
 /* A snapshot can do without it. */
 WORLD_TEST(refused_executable_is_trouble_where_a_rule_asks_for_it) {
-  world_watch(w, process(10, "a"));
+  world_watch(w, collected_process(10, "a"));
   world_keep_state(w);
   opens.refused_link = "exe";
   world_run(w, 0);
   assert_int_equal(world_diag(w, DIAG_EXECUTABLE_DENIED)->count, 0);
-  assert_true(is_whole(w, 1));
+  assert_true(collected_is_whole(w, 1));
   world_stop(w);
   world_group(w, "h", "Executable", "/usr/bin/thing", NULL, NULL);
   world_run(w, 0);
@@ -161,7 +161,7 @@ WORLD_TEST(refused_executable_is_trouble_where_a_rule_asks_for_it) {
 }
 
 WORLD_TEST(kernel_without_rollups_is_told_from_a_process_that_ended) {
-  world_watch(w, process(10, "a"));
+  world_watch(w, collected_process(10, "a"));
   proctree_unlink(&w->tree, "10/smaps_rollup");
   world_run(w, 0);
   assert_int_equal(world_counts(w)->vanished, 0);
@@ -170,15 +170,16 @@ WORLD_TEST(kernel_without_rollups_is_told_from_a_process_that_ended) {
 }
 
 WORLD_TEST(a_tree_without_processes_fails_until_it_has_some) {
-  world_start(w, process(10, "a"));
+  world_start(w, collected_process(10, "a"));
   proctree_unlink(&w->tree, "10");
   assert_true(world_cycle(w, 10) < 0);
   assert_true(world_cycle(w, 10) < 0);
-  world_put(w, process(20, "a"));
-  world_put(w, process(21, "a"));
-  expect_whole(w, 10, 2);
+  world_put(w, collected_process(20, "a"));
+  world_put(w, collected_process(21, "a"));
+  collected_expect_whole(w, 10, 2);
   proctree_unlink(&w->tree, "");
-  world_put(w, process(20, "a")); /* in another directory of that name */
+  world_put(w,
+            collected_process(20, "a")); /* in another directory of that name */
   assert_true(world_cycle(w, 10) < 0);
 }
 
@@ -196,13 +197,13 @@ static void make_settings(struct world *w) {
 WORLD_TEST(without_hooks_it_goes_by_the_systems_clock) {
   static const struct collector_hooks nothing = {.clock_ns = NULL};
 
-  world_put(w, process(10, "a"));
+  world_put(w, collected_process(10, "a"));
   make_settings(w);
   for (int i = 0; i < 2; i++) {
     assert_int_equal(
         collector_new(&w->settings, i ? &nothing : NULL, &w->collector), 0);
     assert_int_equal(collector_cycle(w->collector), 0);
-    assert_true(is_whole(w, 1));
+    assert_true(collected_is_whole(w, 1));
     assert_true(world_counts(w)->cycle_ns > 0);
     world_stop(w);
   }
@@ -211,7 +212,7 @@ WORLD_TEST(without_hooks_it_goes_by_the_systems_clock) {
 WORLD_TEST(without_a_tree_there_is_no_collector) {
   struct collector *c = NULL;
 
-  world_put(w, process(10, "a"));
+  world_put(w, collected_process(10, "a"));
   make_settings(w);
   proctree_end(&w->tree, 10);
   assert_int_equal(collector_new(&w->settings, NULL, &c), -ENOTTY);
@@ -223,9 +224,9 @@ WORLD_TEST(a_snapshot_of_the_last_cycle_is_made_in_memory) {
   size_t len;
 
   w->settings.has_snapshots = true;
-  world_watch(w, process(10, "a"));
+  world_watch(w, collected_process(10, "a"));
   world_run(w, 10);
-  world_put(w, process(11, "late"));
+  world_put(w, collected_process(11, "late"));
   world_run(w, 10);
   assert_int_equal(collector_snapshot(w->collector, &text, &len), 0);
   assert_null(memchr(text, '\0', len));
@@ -250,7 +251,7 @@ WORLD_TEST(the_time_of_day_stamps_documents_and_decides_nothing) {
     w->settings.interval_ns = 10 * NS;
     world_keep_state(w);
     world_keep_captures(w);
-    world_put_mapped(w, process(10, "a"), NULL);
+    world_put_mapped(w, collected_process(10, "a"), NULL);
     world_group(w, "g", "Comm", "*", NULL, NULL);
     for (unsigned seconds = 0; seconds <= 310; seconds += 10) {
       parsed d;
@@ -293,8 +294,8 @@ WORLD_TEST(a_close_up_has_the_mappings_of_one_process_or_tells_why_not) {
 
   w->settings.read_timeout_ns = 100 * NS_PER_MS;
   w->settings.has_snapshots = true;
-  world_put_mapped(w, process(10, "a"), "/data");
-  world_put_mapped(w, process(11, "a"), "/data");
+  world_put_mapped(w, collected_process(10, "a"), "/data");
+  world_put_mapped(w, collected_process(11, "a"), "/data");
   world_group(w, "g", "Comm", "*", NULL, NULL);
   world_run(w, 0);
   assert_int_equal(look_at(w, 11, &d), 0);
@@ -304,7 +305,7 @@ WORLD_TEST(a_close_up_has_the_mappings_of_one_process_or_tells_why_not) {
                    "processes.0.mappings.0.pss=100k");
   parsed_free(d);
   /* It is no cycle, and the next one is as ever. */
-  expect_whole(w, 1, 2);
+  collected_expect_whole(w, 1, 2);
   assert_int_equal(look_at(w, 99, &d), -ESRCH);
   opens_refuse("smaps", EACCES);
   assert_int_equal(look_at(w, 10, &d), -EACCES);

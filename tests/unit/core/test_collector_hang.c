@@ -29,13 +29,13 @@ static const struct diag *hung(const struct world *w) {
 HANG_TEST(process_that_hangs_at_first_sight_is_in_no_group) {
   static const char *const files[] = {"stat", "cmdline"};
 
-  world_put(w, process(10, "a"));
+  world_put(w, collected_process(10, "a"));
   world_group(w, "g", "CommandLine", "thing*", NULL, NULL);
   world_group(w, "named", "Comm", "c", NULL, NULL);
   for (uint32_t i = 0; i < 2; i++) {
     char path[32];
 
-    world_put(w, process(20, "b"));
+    world_put(w, collected_process(20, "b"));
     snprintf(path, sizeof(path), "20/%s", files[i]);
     proctree_hang(&w->tree, path);
     world_expect(w, 1, "g", "ps_count=nan rss=140k pss=120k pss_error=140k");
@@ -46,9 +46,9 @@ HANG_TEST(process_that_hangs_at_first_sight_is_in_no_group) {
     assert_string_equal(hung(w)->file, files[i]);
     assert_int_equal(world_counts(w)->processes, 2);
     proctree_wake(&w->tree, path);
-    world_put(w, process(20, "b"));
+    world_put(w, collected_process(20, "b"));
     world_run_until_none_hangs(w);
-    assert_true(is_whole(w, 2));
+    assert_true(collected_is_whole(w, 2));
     proctree_end(&w->tree, 20);
     world_run(w, 1);
   }
@@ -60,7 +60,7 @@ static void hang(struct world *w, uint32_t n, const char *file) {
 
   for (uint32_t pid = 10; pid < 10 + n; pid++) {
     snprintf(path, sizeof(path), "%u/%s", pid, file);
-    world_put(w, process(pid, "a"));
+    world_put(w, collected_process(pid, "a"));
     proctree_hang(&w->tree, path);
   }
 }
@@ -72,7 +72,7 @@ static void let_go(struct world *w, uint32_t n, const char *file) {
   for (uint32_t pid = 10; pid < 10 + n; pid++) {
     snprintf(path, sizeof(path), "%u/%s", pid, file);
     proctree_release(&w->tree, path);
-    world_put(w, process(pid, "a"));
+    world_put(w, collected_process(pid, "a"));
   }
 }
 
@@ -95,11 +95,12 @@ static bool is_not_known(const struct world *w, const char *group) {
 HANG_TEST(process_that_may_have_called_exec_is_not_known) {
   static const char *const failing[] = {"stat", "cmdline"};
 
-  world_put(w, process(1, "init")); /* an empty tree is no proc tree */
+  world_put(w,
+            collected_process(1, "init")); /* an empty tree is no proc tree */
   world_group(w, "sh", "Comm", "sh", "CommandLineMatch", ".");
   world_group(w, "g", "Comm", "g", NULL, NULL);
   for (uint32_t i = 0; i < 2; i++) {
-    struct fake f = process(10 + i, "sh");
+    struct fake f = collected_process(10 + i, "sh");
 
     world_put(w, f);
     world_run(w, 1);
@@ -126,7 +127,7 @@ HANG_TEST(process_that_may_have_called_exec_is_not_known) {
 /* Its statm is that of a zombie; its threads live on. */
 HANG_TEST(dead_main_thread_that_cannot_be_inspected_is_alive) {
   enum { WORKERS = 4 };
-  struct fake f = process(90, "g");
+  struct fake f = collected_process(90, "g");
 
   world_group(w, "g", "Comm", "g", NULL, NULL);
   f.threads = 3;
@@ -148,7 +149,7 @@ HANG_TEST(dead_main_thread_that_cannot_be_inspected_is_alive) {
 }
 
 HANG_TEST(known_process_whose_stat_hangs_stays_a_member) {
-  struct fake f = process(10, "a");
+  struct fake f = collected_process(10, "a");
 
   world_start(w, f);
   world_run(w, 1);
@@ -172,7 +173,7 @@ HANG_TEST(known_process_whose_stat_hangs_stays_a_member) {
 
 /* Its groups are not known until it may be read again. Its size is the same. */
 HANG_TEST(exec_of_a_hung_process_has_it_unidentified) {
-  struct fake f = process(10, "a");
+  struct fake f = collected_process(10, "a");
 
   world_put(w, f);
   world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
@@ -191,13 +192,13 @@ HANG_TEST(exec_of_a_hung_process_has_it_unidentified) {
   }
   proctree_wake(&w->tree, "fifo");
   world_run_until_none_hangs(w);
-  assert_true(is_whole(w, 1));
+  assert_true(collected_is_whole(w, 1));
 }
 
 HANG_TEST(another_process_with_the_pid_of_a_hung_one_is_read_at_once) {
-  struct fake f = process(10, "a");
+  struct fake f = collected_process(10, "a");
 
-  world_put(w, process(1, "init"));
+  world_put(w, collected_process(1, "init"));
   world_put(w, f);
   world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
   world_run(w, 1);
@@ -221,8 +222,8 @@ HANG_TEST(when_all_readers_hang_statm_alone_is_read) {
   enum { HANGING = 6, WORKERS = 4 };
 
   for (uint32_t i = 0; i < HANGING; i++)
-    world_put(w, process(10 + i, "a"));
-  world_put(w, process(90, "g"));
+    world_put(w, collected_process(10 + i, "a"));
+  world_put(w, collected_process(90, "g"));
   world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
   world_run(w, 0);
   world_run(w, 1);
@@ -239,7 +240,7 @@ HANG_TEST(when_all_readers_hang_statm_alone_is_read) {
   let_go(w, HANGING, "smaps_rollup");
   world_run_until_none_hangs(w);
   assert_true(world_kb(w, "a", "pss") == 120 * HANGING);
-  assert_true(is_whole(w, 1));
+  assert_true(collected_is_whole(w, 1));
   assert_int_equal(world_diag(w, DIAG_READERS_HUNG)->count, 0);
 }
 
@@ -247,7 +248,7 @@ HANG_TEST(last_reader_is_for_processes_that_are_well) {
   enum { HANGING = 6 };
   static const char blocked[] = "State:\tD (disk sleep)\nThreads:\t1\n";
 
-  world_put(w, process(90, "g"));
+  world_put(w, collected_process(90, "g"));
   world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
   w->settings.policy.refresh = REFRESH_ALWAYS;
   hang(w, HANGING, "smaps_rollup");

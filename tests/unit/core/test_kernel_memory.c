@@ -9,7 +9,7 @@
 
 static struct fake process_of(uint32_t pid, const char *comm,
                               unsigned tables_kb) {
-  struct fake f = process(pid, comm);
+  struct fake f = collected_process(pid, comm);
 
   f.private_kb = 4096;
   f.shared_kb = 0;

@@ -8,13 +8,13 @@
 #include "collected.h"
 
 WORLD_TEST(hidden_processes_make_empty_groups_unknown) {
-  world_put(w, process(10, "a"));
+  world_put(w, collected_process(10, "a"));
   world_make_own(w);
   world_group(w, "g", "Comm", "a", NULL, NULL);
   world_group(w, "empty", "Comm", "b", NULL, NULL);
   for (int has_first = 0; has_first < 2; has_first++) {
     if (has_first)
-      world_put(w, process(1, "init"));
+      world_put(w, collected_process(1, "init"));
     world_run(w, 1);
     assert_int_equal(world_diag(w, DIAG_HIDDEN)->count, !has_first);
     assert_int_equal(world_find(w, "empty")->usage.is_unseen, !has_first);
@@ -24,9 +24,9 @@ WORLD_TEST(hidden_processes_make_empty_groups_unknown) {
 
 /* As after prctl(PR_SET_DUMPABLE), or a change of user. */
 WORLD_TEST(member_whose_program_is_hidden_later_may_be_there) {
-  struct fake f = process(10, "worker");
+  struct fake f = collected_process(10, "worker");
 
-  world_put(w, process(1, "init"));
+  world_put(w, collected_process(1, "init"));
   world_put(w, f);
   world_group(w, "g", "Executable", "/usr/bin/thing", "User", "0");
   world_group(w, "h", "Executable", "/usr/bin/another", "User", "0");
@@ -47,7 +47,7 @@ WORLD_TEST(member_whose_program_is_hidden_later_may_be_there) {
 }
 
 WORLD_TEST(refused_command_line_may_be_any) {
-  world_put(w, process(10, "thing"));
+  world_put(w, collected_process(10, "thing"));
   world_group(w, "g", "CommandLine", "x*", NULL, NULL);
   world_group(w, "h", "CommandLine", "x*", "Comm", "other");
   opens_refuse("cmdline", EACCES);
@@ -67,7 +67,7 @@ WORLD_TEST(name_of_an_unidentified_process_rules_it_out) {
               {"slice", "Slice", "system.slice", "ps_count=nan"},
               {"container", "Container", "*", "ps_count=0"},
               {"user", "User", "8", "ps_count=nan"}};
-  struct fake f = process(10, "b");
+  struct fake f = collected_process(10, "b");
 
   for (size_t i = 0; i < LENGTH(rows); i++)
     world_group(w, rows[i].group, rows[i].option, rows[i].pattern, NULL, NULL)
@@ -90,7 +90,7 @@ WORLD_TEST(name_of_an_unidentified_process_rules_it_out) {
 
 /* The path tells which container it is in, and not what that is called. */
 WORLD_TEST(container_of_an_unidentified_process_may_have_any_name) {
-  struct fake f = process(10, "b");
+  struct fake f = collected_process(10, "b");
 
   world_group(w, "name", "ContainerName", "web", NULL, NULL)->is_view = true;
   world_group(w, "pod", "Pod", "web", NULL, NULL)->is_view = true;
@@ -117,11 +117,11 @@ WORLD_TEST(parent_of_an_unidentified_process_rules_families_out) {
               {"Threads:\t1\n", "ps_count=nan"}};
 
   world_group(w, "family", "Comm", "c", NULL, NULL)->takes_children = true;
-  world_put(w, process(9, "c"));
-  world_put(w, process(11, "d"));
+  world_put(w, collected_process(9, "c"));
+  world_put(w, collected_process(11, "d"));
   world_run(w, 1);
   world_assert(w, "family", "ps_count=1");
-  world_put(w, process(10, "b"));
+  world_put(w, collected_process(10, "b"));
   opens_refuse("stat", EPERM);
   for (size_t i = 0; i < LENGTH(rows); i++) {
     proctree_print(&w->tree, 10, "status", "%s", rows[i].status);
@@ -143,11 +143,11 @@ WORLD_TEST(unidentified_process_of_either_rule_is_in_the_group_of_two) {
 
   world_group(w, "%{comm}", "Comm", "a*", "User", "0")->takes_children = true;
   world_group(w, "ab", "Unit", "b.service", NULL, NULL);
-  world_put(w, process(9, "ab"));
+  world_put(w, collected_process(9, "ab"));
   world_run(w, 1);
   opens_refuse("stat", EPERM);
   for (size_t i = 0; i < LENGTH(rows); i++) {
-    struct fake f = process(10 + (uint32_t)i, rows[i].comm);
+    struct fake f = collected_process(10 + (uint32_t)i, rows[i].comm);
 
     f.cgroup = rows[i].cgroup;
     world_put(w, f);
@@ -160,7 +160,7 @@ WORLD_TEST(unidentified_process_of_either_rule_is_in_the_group_of_two) {
 }
 
 WORLD_TEST(unidentified_process_that_is_taken_is_in_no_group_below) {
-  world_put(w, process(10, "b"));
+  world_put(w, collected_process(10, "b"));
   world_group(w, "above", "Comm", "b", NULL, NULL);
   world_group(w, "below", "Executable", "/usr/bin/b", NULL, NULL);
   world_other(w, "rest");
