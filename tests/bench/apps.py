@@ -129,7 +129,7 @@ class Postgres(App):
     }
 
     def _programs(self):
-        """The directory of the newest version, or None."""
+        """Returns the directory of the newest version, or None."""
         found = Path("/usr/lib/postgresql").glob("*/bin/pgbench")
         for path in sorted(found, key=lambda p: p.parts[-3].zfill(4)):
             if (path.parent / "initdb").exists():

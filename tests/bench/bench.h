@@ -1,4 +1,4 @@
-/* Shared by the programs of the benchmarks. */
+/* The programs of the benchmarks share these functions. */
 #ifndef SMAPS_TESTS_BENCH_H
 #define SMAPS_TESTS_BENCH_H
 

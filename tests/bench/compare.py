@@ -21,7 +21,7 @@ from truth import Errors, Truth
 
 @dataclass
 class Plan:
-    """The durations of all parts. Cycles are of `interval` seconds."""
+    """How long each part takes. Cycles take `interval` seconds."""
 
     rounds: int = 3
     interval: float = 1.0
@@ -224,7 +224,7 @@ def measure_smaps(results, load, plan, mode, idle, n_errors, is_other=False):
 
 
 def measure_processes(results, load, plan, idle):
-    """collectd's own plugin, with the same rules."""
+    """Measures collectd's own plugin with the same rules."""
     metered = metering.meter_daemon(
         metering.processes_body(load.groups, plan.n_rules),
         idle=idle,

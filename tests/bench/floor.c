@@ -217,7 +217,7 @@ static struct group *find_group(struct floor *f, struct group *groups,
   return NULL;
 }
 
-/* The number after `key` at the beginning of a line. */
+/* Returns the number after `key` at the beginning of a line. */
 static uint64_t find_kb(const char *text, const char *key) {
   const char *at = strstr(text, key);
   uint64_t n = 0;
@@ -271,7 +271,7 @@ static void print_groups(const struct group *groups, size_t n_groups,
   fflush(stdout);
 }
 
-/* The real time, as in collectd's values. */
+/* Prints the sums with the real time, which the values of collectd have too. */
 static void run_truth(struct floor *f, struct group *groups, size_t n_groups) {
   char line[64];
 

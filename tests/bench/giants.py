@@ -41,7 +41,7 @@ SET_CPU_MS = 5  # of all members
 QUIET_US = {"p999_ns": 200, "max_ns": 5000}
 BUSY_US = {"p999_ns": 1000}
 
-# The rollup of a process of some GiB, once a second.
+# floor reads the rollup of a process of some GiB, once a second.
 ROLLUPS = ["-n", "1000000", "-p", "1000", "-f", "smaps_rollup"]
 
 

@@ -1,4 +1,4 @@
-"""The machine: programs, versions, memory, a place for files.
+"""Finds out about the machine: programs, versions, memory, a place for files.
 
 Environment: PLUGIN is the smaps.so to measure, COLLECTD the daemon, BENCH the
 directory with floor, population and giant; missing ones are compiled. All three
@@ -69,7 +69,7 @@ def new_directory(name):
 
 @functools.lru_cache(maxsize=None)
 def program(name):
-    """The path of one of our programs."""
+    """Returns the path of one of our programs."""
     if (BENCH / name).is_file():
         return BENCH / name
     output = work_directory() / name
@@ -127,7 +127,7 @@ def plugin_version():
 
 
 def describe():
-    """Lines about the machine, for the head of the tables."""
+    """Returns lines about the machine, for the head of the tables."""
     date = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     memory = read_meminfo()["MemTotal"] / 2**30
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

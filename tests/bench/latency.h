@@ -1,4 +1,5 @@
-/* Latencies of operations, collected without loss of the rare long ones. */
+/* Collects the latencies of operations, and does not lose the rare long ones.
+ */
 #ifndef SMAPS_TESTS_BENCH_LATENCY_H
 #define SMAPS_TESTS_BENCH_LATENCY_H
 
@@ -7,8 +8,8 @@
 
 #include "bench.h"
 
-/* Latencies by size: 64 bins per power of two, so the width of a bin is at most
- * 1.6 % of its values. */
+/* Counts latencies by size. There are 64 bins per power of two, so the width of
+ * a bin is at most 1.6 % of its values. */
 #define LATENCY_BIN_BITS 6
 #define LATENCY_BINS (1U << LATENCY_BIN_BITS)
 #define LATENCY_N_BINS (64 * LATENCY_BINS)
@@ -71,7 +72,7 @@ static inline uint64_t latencies_quantile_ns(const struct latencies *l,
   return 0;
 }
 
-/* One line of key=value. */
+/* Prints one line of key=value. */
 static inline void latencies_print(const struct latencies *l) {
   printf("n=%" PRIu64 " p50_ns=%" PRIu64 " p99_ns=%" PRIu64 " p999_ns=%" PRIu64
          " max_ns=%" PRIu64 "\n",

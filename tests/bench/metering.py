@@ -75,7 +75,7 @@ def processes_body(groups, n_rules=0):
 
 
 class Usage:
-    """The CPU time of the daemon between two moments."""
+    """Measures the CPU time of the daemon between two moments."""
 
     def __init__(self, begin, end):
         self.begin_time, self.end_time = begin[0], end[0]
@@ -118,8 +118,8 @@ class Daemon(collectd.Daemon):
         return [tid for tid, name in names.items() if name.startswith("reader")]
 
     def _sample(self):
-        """(time, CPU of all threads, CPU of the reading threads). Threads of
-        the plugin count as reading threads."""
+        """Returns (time, CPU of all threads, CPU of the reading threads).
+        Threads of the plugin count as reading threads."""
         self.check_running()
         others = [self.pid] + [
             tid
@@ -222,7 +222,7 @@ class Daemon(collectd.Daemon):
 
 
 def read_cycles(path, plugin, interval):
-    """All values of the plugin. Those of one cycle have nearly the same
+    """Reads all values of the plugin. Those of one cycle have nearly the same
     time."""
     line_pattern = re.compile(
         rf'^PUTVAL "?test/{plugin}(?:-([^/]*))?/(\S+?)"? interval=\S+ (\S+)$'
@@ -242,7 +242,7 @@ def read_cycles(path, plugin, interval):
 
 
 class Cost:
-    """Nanoseconds of CPU per cycle, above an empty daemon."""
+    """Counts nanoseconds of CPU per cycle, above an empty daemon."""
 
     def __init__(self, usage, n_cycles, idle_ns_per_second):
         idle_ns = idle_ns_per_second * usage.seconds
@@ -294,7 +294,8 @@ def meter_daemon(
 
 @functools.lru_cache(maxsize=None)
 def meter_idle(seconds=10):
-    """Nanoseconds per second of a daemon without a reading plugin."""
+    """Returns the nanoseconds per second that a daemon without a reading plugin
+    takes."""
     with Daemon("", 1.0, "none") as daemon:
         time.sleep(2)
         begin = daemon._sample()
@@ -304,7 +305,7 @@ def meter_idle(seconds=10):
 
 
 def mean_of(cycles, metric):
-    """Statistics of one of the plugin's own metrics."""
+    """Returns statistics of one of the plugin's own metrics."""
     values = [c.own(metric) for c in cycles]
     values = [v for v in values if not math.isnan(v)]
     return statistics.fmean(values) if values else math.nan

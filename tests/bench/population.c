@@ -292,7 +292,7 @@ static uint64_t room_bytes(const struct group *g) {
   return g->private_bytes + g->action->steps * g->rate_bytes;
 }
 
-/* The maximum memory of the group. */
+/* Returns the maximum memory of the group. */
 static uint64_t needed_bytes(const struct group *g) {
   uint64_t each = room_bytes(g) + g->mappings * (PAGE + 200) + KERNEL_BYTES +
                   (g->shared_bytes + g->inherited_bytes) / 512;

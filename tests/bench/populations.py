@@ -6,7 +6,7 @@ from processes import Talker
 # To touch all memory may take minutes on a busy machine.
 START_SECONDS = 600
 
-# In the order of the tables. All but backends stay below 12 GiB.
+# The order is that of the tables. All but backends stay below 12 GiB.
 POPULATIONS = {
     "small": ["small:count=200,private=5M"],
     "web0": ["web:count=1000,private=8M,shared=64M"],
@@ -59,8 +59,8 @@ POPULATIONS = {
         "mix-grow:count=60,private=8M,do=grow,rate=256K",
         "still:count=200,private=5M",
     ],
-    # Like a Redis of 1 GiB that saves about every ten seconds: not always at
-    # the same point of an interval.
+    # This behaves like a Redis of 1 GiB that saves about every ten seconds, but
+    # not always at the same point of an interval.
     "fork": [
         "fork:inherited=1G,do=cow,rate=1M,tick=100,save_ms=9730,life_ms=3000",
         "small:count=200,private=5M",

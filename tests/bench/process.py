@@ -98,7 +98,7 @@ def hurried(pid):
 
 
 def sleep_until(moment):
-    """A moment of time.monotonic()."""
+    """Sleeps until a moment of time.monotonic()."""
     time.sleep(max(0, moment - time.monotonic()))
 
 

@@ -51,7 +51,7 @@ def main():
         now = time.monotonic()
         if now > due:
             redis.send([(b"BGSAVE",)])
-            # Not always at the same point of an interval.
+            # It must not save at the same point of each interval.
             due = now + save_seconds * random.uniform(0.7, 1.3)
         time.sleep(max(0, begin + number * BATCH / per_second - now))
 

@@ -315,7 +315,7 @@ def show(part, pieces, output):
 
 
 def measure_part(part, options, output):
-    """The pieces, including those before a failure."""
+    """Yields the pieces, including those before a failure."""
     pieces = []
     try:
         for piece in MEASURES[part](options):

@@ -121,7 +121,7 @@ class SmallApache(Apache):
 
 
 class Mixed(App):
-    """A host of several services. Those that are not installed are left
+    """Runs several services on one host. Those that are not installed are left
     out."""
 
     name = "mixed"

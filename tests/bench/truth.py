@@ -63,8 +63,8 @@ class Surrounding:
         self.gap = after[0].begin - before[-1].end
 
     def range(self, group, what):
-        """The minimum and the maximum of the group; None if it was missing in
-        a scan."""
+        """Returns the minimum and the maximum of the group; None if it was
+        missing in a scan."""
         values = [scan.groups[group][what] for scan in self.scans]
         return (min(values), max(values)) if min(values) > 0 else None
 
@@ -148,8 +148,8 @@ class Truth:
 
 
 class Error:
-    """One value of a group in one cycle: the true value, and the distance from
-    the range of the truth."""
+    """How far one value of a group is from the truth in one cycle: the true
+    value, and the distance from its range."""
 
     def __init__(self, value, range_):
         self.low, self.high = range_
@@ -172,7 +172,7 @@ def add_bound(cycle, group, name, error, bounds, held):
 
 
 class GroupErrors:
-    """The errors of one group over many cycles."""
+    """Collects the errors of one group over many cycles."""
 
     def __init__(self):
         # As shares of the truth: errors, changes between the scans (which are

@@ -1,6 +1,7 @@
 /*
- * Shared by the fuzz targets. Each target is a file fuzz_*.c with the function
- * that libFuzzer calls; without libFuzzer replay.c calls it with files.
+ * The fuzz targets share these functions. Each target is a file fuzz_*.c with
+ * the function that libFuzzer calls; without libFuzzer replay.c calls it with
+ * files.
  */
 #ifndef SMAPS_TESTS_FUZZ_H
 #define SMAPS_TESTS_FUZZ_H
@@ -28,7 +29,7 @@ struct fuzz_bytes {
   size_t left;
 };
 
-/* The next byte; 0 at the end. */
+/* Returns the next byte; 0 at the end. */
 uint8_t fuzz_byte(struct fuzz_bytes *b);
 
 /* Copies some of the next bytes (one byte gives their number, in units of

@@ -1,4 +1,4 @@
-/* /proc/PID/cgroup, and the attributes in its path. */
+/* Parses /proc/PID/cgroup, and the attributes in its path. */
 #include "fuzz.h"
 
 #include <errno.h>

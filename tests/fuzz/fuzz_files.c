@@ -1,4 +1,4 @@
-/* The small files: statm, status and meminfo. */
+/* Parses the small files: statm, status and meminfo. */
 #include "fuzz.h"
 
 #include <errno.h>

@@ -22,7 +22,7 @@ struct event {
   double decimal;
 };
 
-/* The written events, and the position of the reader. */
+/* The events that were written, and how far the reader has come. */
 struct script {
   struct event events[EVENTS_MAX];
   size_t n, at;
@@ -39,7 +39,7 @@ static const struct {
              {0xf0, 0xe0, 2, 0x800},
              {0xf8, 0xf0, 3, 0x10000}};
 
-/* The length of the character; 0 if it is invalid. */
+/* Returns the length of the character; 0 if it is invalid. */
 static size_t character(const unsigned char *s, size_t left) {
   for (size_t f = 0; f < sizeof(forms) / sizeof(*forms); f++) {
     uint32_t c = s[0] & (unsigned char)~forms[f].mask;

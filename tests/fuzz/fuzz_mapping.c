@@ -93,7 +93,7 @@ static bool has_amounts(const struct mapping_table *t) {
   return true;
 }
 
-/* The Pss, or its maximum. */
+/* Returns the Pss of a mapping, or the most that it can be. */
 static uint64_t weight_of(const struct mapping *m) {
   return rollup_has(&m->sum, ROLLUP_PSS) ? m->sum.bytes[ROLLUP_PSS] : m->size;
 }

@@ -1,5 +1,5 @@
-/* Untrusted bytes: command lines, text for the log, and the attributes of a
- * process. */
+/* Handles untrusted bytes: command lines, text for the log, and the attributes
+ * of a process. */
 #include "fuzz.h"
 
 #include <errno.h>

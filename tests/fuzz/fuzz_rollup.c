@@ -1,4 +1,4 @@
-/* smaps_rollup. */
+/* Parses smaps_rollup. */
 #include "fuzz.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-"""A collectd of our own: its plugins, its configuration, its process."""
+"""Runs a collectd of our own: its plugins, its configuration, its process."""
 
 import atexit
 import contextlib
@@ -95,7 +95,7 @@ class Daemon:
             atexit.register(self._end_group)
 
     def stop(self, seconds=DEADLINE_SECONDS):
-        """Its status."""
+        """Ends the daemon, and returns its exit status."""
         try:
             return end_process(self.process, seconds)
         finally:

@@ -1,4 +1,4 @@
-"""The values of one interval."""
+"""Holds the values of one interval."""
 
 import math
 
@@ -29,7 +29,8 @@ class Cycle:
         return value
 
     def value(self, group, metric):
-        """It has to be there, e.g. ("web", "memory-pss")."""
+        """Returns a value, which has to be there, e.g. ("web", "memory-pss").
+        """
         (value,) = self.groups[group][metric]
         return value
 

@@ -36,7 +36,7 @@ ROLLUP_NAMES = {
 
 
 def release():
-    """(6, 12) of "6.12.107+deb13-amd64"."""
+    """Returns (6, 12) for "6.12.107+deb13-amd64"."""
     return tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
 
 
@@ -45,8 +45,8 @@ def read_number(path):
 
 
 def read_kib(path):
-    """The "Key: N kB" lines of meminfo, of smaps_rollup, or of a smaps summed
-    up, in bytes, under the kernel's names."""
+    """Returns the "Key: N kB" lines of meminfo, of smaps_rollup, or of a smaps
+    summed up, in bytes, under the kernel's names."""
     text = Path(path).read_text(errors="replace")
     return parse_kib(text)
 
@@ -99,13 +99,14 @@ def sum_rollups(pids, root="/proc"):
 
 
 def read_page_tables(pid, root="/proc"):
-    """VmPTE and the page of the top level; None without."""
+    """Returns VmPTE and the page of the top level; None for a process without
+    memory."""
     tables = read_kib(f"{root}/{pid}/status").get("VmPTE")
     return None if tables is None else tables + PAGE_SIZE
 
 
 def kernel_stack_size():
-    """Of a thread, on kernels without KASAN."""
+    """Returns the size of a thread's kernel stack, on kernels without KASAN."""
     if os.uname().machine in ("i386", "i686", "armv7l"):
         return 8 * KIB
     return max(16 * KIB, PAGE_SIZE)
@@ -119,7 +120,7 @@ def read_kernel_memory(pid):
 
 
 def read_statm(pid, root="/proc"):
-    """Bytes: size, resident, shared, text, data."""
+    """Returns bytes: size, resident, shared, text, data."""
     fields = Path(f"{root}/{pid}/statm").read_text().split()
     size, resident, shared, text, _, data, _ = (
         int(field) * PAGE_SIZE for field in fields
@@ -134,19 +135,19 @@ def read_statm(pid, root="/proc"):
 
 
 def read_stat(pid, root="/proc"):
-    """Its fields from the state on. The name may hold anything; it ends at the
-    last closing parenthesis."""
+    """Returns the fields of stat from the state on. The name may hold anything;
+    it ends at the last closing parenthesis."""
     stat = Path(f"{root}/{pid}/stat").read_bytes()
     return stat[stat.rindex(b")") + 2 :].decode().split()
 
 
 def count_threads(pid, root="/proc"):
-    """num_threads of stat."""
+    """Returns num_threads of stat."""
     return int(read_stat(pid, root)[17])
 
 
 def state_of(pid):
-    """A letter; None for a process that is no more."""
+    """Returns the letter of the state; None if the process has ended."""
     try:
         return read_stat(pid)[0]
     except (FileNotFoundError, ProcessLookupError):

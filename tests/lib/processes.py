@@ -105,15 +105,16 @@ class Talker:
 
 
 class Script(Talker):
-    """A program of Python."""
+    """Runs a program of Python."""
 
     def __init__(self, source, *arguments, **options):
         super().__init__([sys.executable, "-c", source, *arguments], **options)
 
 
 def free_port():
-    """A port of the loopback device on which nobody listens, by TCP or UDP. If
-    another program takes it first, what is started on it fails with an error."""
+    """Returns a port of the loopback device on which nobody listens, by TCP or
+    UDP. If another program takes it first, what is started on it fails with an
+    error."""
     while True:
         with socket.socket() as tcp:
             tcp.bind(("127.0.0.1", 0))

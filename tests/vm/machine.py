@@ -178,7 +178,7 @@ class Machine:
         raise MachineError(f"has not booted in {BOOT_SECONDS} s")
 
     def shell(self, script, seconds):
-        """Runs a script: (exit status, what it printed)."""
+        """Runs a script. Returns (exit status, what it printed)."""
         self.marks += 1
         mark = f"--done-{self.marks}"
         self._send(

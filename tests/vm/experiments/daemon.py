@@ -1,5 +1,5 @@
-"""The distribution's collectd: its configuration, its values over the unixsock
-plugin, its log."""
+"""Controls the distribution's collectd: its configuration, its values over the
+unixsock plugin, its log."""
 
 import socket
 import subprocess
@@ -30,7 +30,7 @@ LoadPlugin unixsock
 
 
 def run(*command, check=True, seconds=WAIT_SECONDS):
-    """(exit status, output)."""
+    """Runs a command. Returns (exit status, output)."""
     done = subprocess.run(
         list(map(str, command)),
         stdin=subprocess.DEVNULL,
@@ -110,7 +110,7 @@ def log():
 
 
 class Connection:
-    """The protocol of the unixsock plugin."""
+    """Speaks the protocol of the unixsock plugin."""
 
     def __init__(self):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -134,12 +134,12 @@ class Connection:
         return answers
 
     def list_all(self):
-        """[(time, identifier)] of all plugins."""
+        """Returns [(time, identifier)] of all plugins."""
         (lines,) = self.ask(["LISTVAL"])
         return [line.split(" ", 1) for line in lines or []]
 
     def list_times(self):
-        """{identifier: time} of the plugin's values."""
+        """Returns {identifier: time} of the plugin's values."""
         return {
             identifier: float(at)
             for at, identifier in self.list_all()

@@ -65,7 +65,7 @@ def end_zram():
 
 
 class Session:
-    """A user's own systemd, without a login."""
+    """Runs a user's own systemd, without a login."""
 
     def __init__(self, test, user):
         self.user = user
@@ -76,7 +76,7 @@ class Session:
         wait_for(lambda: is_active(self.group), f"the session of {user}")
 
     def run(self, *command, **options):
-        """As that user, but outside of the session's cgroup."""
+        """Runs a command as that user, but outside of the session's cgroup."""
         return run(
             *("runuser", "-u", self.user, "--", "env"),
             *("-C", f"/home/{self.user}", f"HOME=/home/{self.user}"),
@@ -92,8 +92,8 @@ class Session:
 
 
 class Service:
-    """A transient service. It is there when its command says that it is ready
-    (sd_notify), unless that command is one that does not know how."""
+    """Runs a transient service. It has started when its command reports that it
+    is ready (sd_notify), unless the command cannot do that."""
 
     def __init__(self, test, name, *command, notify=True, properties=()):
         self.name = name
@@ -116,7 +116,7 @@ class Service:
 
 
 class Holder(Service):
-    """A service of holder.py."""
+    """Runs a service of holder.py."""
 
     def __init__(self, test, name, kind, mib, **options):
         super().__init__(

@@ -10,8 +10,8 @@ from kernel import parse_kib
 
 
 def group_of(cgroup):
-    """The default groups: one for each service, and "other". As ps -o unit,
-    a user's own services are in user@UID.service."""
+    """Knows the default groups: one for each service, and "other". As in ps -o
+    unit, a user's own services are in user@UID.service."""
     for part in cgroup.split("/"):
         if part and not part.endswith(".slice"):
             return part if part.endswith(".service") else "other"
@@ -19,7 +19,7 @@ def group_of(cgroup):
 
 
 def read_cgroup(pid):
-    """The path in systemd's hierarchy, or in that of cgroup v2."""
+    """Returns the path in systemd's hierarchy, or in that of cgroup v2."""
     paths = {}
     for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)

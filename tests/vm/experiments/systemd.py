@@ -60,12 +60,12 @@ def limit_of(unit):
 
 
 def memory_directory(unit):
-    """The unit's directory of the memory controller."""
+    """Returns the unit's directory of the memory controller."""
     path = show_units([unit], "ControlGroup")[unit]["ControlGroup"]
     return CGROUPS / ("memory" if IS_V1 else "") / path.lstrip("/")
 
 
 def read_keyed(path):
-    """{key: number} of memory.stat, memory.events and the like."""
+    """Returns {key: number} of memory.stat, memory.events and the like."""
     lines = path.read_text().splitlines()
     return {key: int(value) for key, value in map(str.split, lines)}

@@ -1,4 +1,4 @@
-"""A collectd that AppArmor confines."""
+"""collectd works while AppArmor confines it."""
 
 import re
 import shutil

@@ -93,7 +93,7 @@ def open_paths(pid):
 
 
 class AsShipped(CgroupExperiment):
-    def test_each_service_has_the_memory_that_systemd_says(self):
+    def test_each_service_has_the_memory_that_systemd_shows(self):
         services = running_services() - MOVING
         self.assertGreater(len(services), 6, services)
         cycle = self.next_cycle()
@@ -102,7 +102,7 @@ class AsShipped(CgroupExperiment):
         self.assertEqual(published(cycle, "other"), set())
         self.assert_usage(services)
 
-    def test_each_service_has_the_limit_that_systemd_says(self):
+    def test_each_service_has_the_limit_that_systemd_shows(self):
         cycle = self.next_cycle()
         for service in running_services() - MOVING:
             limit = limit_of(service) or mem_total()

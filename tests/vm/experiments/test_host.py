@@ -104,7 +104,7 @@ class Host(Experiment):
                 wrong[part] = f"{value}, meminfo {seen}"
         return wrong
 
-    def test_parts_are_those_of_meminfo_and_add_up(self):
+    def test_parts_are_equal_to_meminfo_and_add_up(self):
         for _ in range(3):
             self.next_account()
         wrong = [self.compare() for _ in range(5)]
@@ -130,7 +130,7 @@ class Host(Experiment):
             wrong.append(f"{value}, kernel {seen}")
         self.fail(wrong)
 
-    def test_page_tables_of_groups_are_those_of_meminfo(self):
+    def test_page_tables_of_groups_are_equal_to_meminfo(self):
         sparse = Holder(self, "sparse", "sparse", TABLES_MIB)
         wait_for(lambda: sparse.group in self.next_cycle(), sparse.group)
         wrong = []

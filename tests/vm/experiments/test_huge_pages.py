@@ -1,4 +1,4 @@
-"""Transparent huge pages, and pages of hugetlbfs."""
+"""Transparent huge pages are counted, and pages of hugetlbfs are not."""
 
 from pathlib import Path
 

@@ -53,7 +53,7 @@ class Ksm(Experiment):
         self.assertEqual(read_number(KSM + "pages_sharing"), 0)
         self.assert_matches(self.groups, names=("pss", "uss"))
 
-    def test_stopped_keeps_what_is_merged(self):
+    def test_stopped_ksm_keeps_merged_pages(self):
         self.merge()
         write("run", 0)
         for _ in range(4):

@@ -16,7 +16,7 @@ IS_AVERAGE = os.uname().release.endswith("-average")
 SIZE_MIB = 128
 INTERVALS = 10
 
-# MaxLockHold, in milliseconds.
+# MaxLockHold is in milliseconds.
 WALKED, SAMPLED = 1000, 0.1
 
 
@@ -44,7 +44,7 @@ class LargeFolios(Experiment):
         return rollup
 
     def restart(self, **limits):
-        """With the MaxLockHold of each group."""
+        """Restarts the daemon with the MaxLockHold of each group."""
         self.start_daemon(
             "\n".join(
                 f'<Group "{name}">\n  Comm "{name}"\n  MaxLockHold {limit}\n'

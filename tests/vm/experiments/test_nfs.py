@@ -71,7 +71,7 @@ class DeadNfs(Experiment):
         for _ in range(4):
             cycle = self.assert_matches(WELL)
         self.assertIn(victim.group, cycle)
-        # It is told of once.
+        # The hang is logged once.
         lines = [line for line in daemon.log() if f"process {pid} " in line]
         self.assertLessEqual(len(lines), 1, "\n".join(lines))
         iptables("-D")

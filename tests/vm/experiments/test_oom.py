@@ -26,11 +26,11 @@ LIMIT_MIB = 64
 
 
 class Killed(Experiment):
-    # Ten intervals bring ten points, the least that growth is told from. A
+    # Ten intervals bring ten points, the fewest from which growth is known. A
     # group from a template would be gone while its service is: with a name of
-    # its own it stays.
-    # Nothing is told of growth while the error is an eighth of the memory, as
-    # it is of a small process that is not read where statm is not exact.
+    # its own it stays. Growth is unknown while the error is an eighth of the
+    # memory, as it is of a small process that is not read where statm is not
+    # exact.
     options = """
         GrowthWindow 120
         <Group "phoenix.service">
@@ -71,8 +71,8 @@ class Killed(Experiment):
 
         return wait_for(are_there, lambda: f"{expected} kills: {seen[-9:]}")
 
-    def told(self, victim):
-        """Notifications about its kills."""
+    def notices(self, victim):
+        """Returns the notifications about its kills."""
         return [
             line
             for line in LOG.read_text().splitlines()
@@ -81,16 +81,16 @@ class Killed(Experiment):
         ]
 
     def failures(self, victim):
-        """The alarms among them."""
+        """Returns the alarms among them."""
         return [
-            line for line in self.told(victim) if "severity = FAILURE" in line
+            line for line in self.notices(victim) if "severity = FAILURE" in line
         ]
 
     def assert_alarm(self, victim):
         wait_for(lambda: self.failures(victim), "the alarm")
         self.next_cycle()
         self.assertEqual(
-            len(self.failures(victim)), 1, "\n".join(self.told(victim))
+            len(self.failures(victim)), 1, "\n".join(self.notices(victim))
         )
 
     def test_child_that_is_killed(self):

@@ -1,5 +1,5 @@
-"""A collectd whose domain SELinux watches. It is permissive, and writes down
-what it would refuse."""
+"""SELinux watches the domain of collectd. It is permissive, and logs what it
+would refuse."""
 
 import re
 import time
@@ -19,8 +19,8 @@ OURS = re.compile(
 
 
 def forget_denials():
-    """Each is told of once until then: as if a boolean of the policy had
-    changed."""
+    """Each denial is logged once until then. We act as if a boolean of the
+    policy had changed."""
     Path("/sys/fs/selinux/commit_pending_bools").write_text("1")
 
 

@@ -40,7 +40,7 @@ def list_files(package):
 
 
 class AsShipped(Experiment):
-    """With the package, and no options."""
+    """The package is installed, and there are no options."""
 
     options = ""
     interval = None
@@ -67,7 +67,7 @@ class AsShipped(Experiment):
         self.assertEqual(cycle.own("count-denied"), 0)
         self.assert_quiet()
 
-    def test_values_are_those_of_the_kernel(self):
+    def test_values_are_equal_to_those_of_the_kernel(self):
         self.assert_each_is_exact_once()
         # All is right once before the first readings are as old as MaxAge, in
         # the minute after that, and in the next.
