@@ -1,6 +1,6 @@
-"""A headless Chromium, by the DevTools protocol over a pipe: no port, no
-driver, nothing but the browser. https://chromedevtools.github.io/devtools-protocol/
-"""
+"""Controls a headless Chromium by the DevTools protocol over a pipe. It needs
+no port and no driver, only the browser.
+https://chromedevtools.github.io/devtools-protocol/"""
 
 import contextlib
 import json
@@ -204,14 +204,14 @@ class Browser:
             )
 
     def tap(self, selector, n=0):
-        """With a finger, in the middle."""
+        """Taps the element in its middle, as a finger does."""
         x, y = self.evaluate(
             f"(() => {{ const e = document.querySelectorAll({json.dumps(selector)})"
             f"[{n}]; e.scrollIntoView({{block: 'center'}});"
             " const b = e.getBoundingClientRect();"
             " return [b.x + b.width / 2, b.y + b.height / 2]; })()"
         )
-        # A page hears of its scrolling with its next frame.
+        # A page gets the event of its scrolling with its next frame.
         self.evaluate(
             "new Promise(done => requestAnimationFrame(() =>"
             " requestAnimationFrame(() => done())))"

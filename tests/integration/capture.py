@@ -68,7 +68,8 @@ t=$(mktemp "$1/.XXXXXX") && cat >"$t" && mv "$t" "$1/${t##*/.}"
         return word
 
     def notifications(self):
-        """Those that were filed: ({header: value}, message)."""
+        """Returns the notifications that were filed, as ({header: value},
+        message)."""
         found = []
         for path in self.filed.iterdir():
             if path.name.startswith("."):
@@ -78,8 +79,8 @@ t=$(mktemp "$1/.XXXXXX") && cat >"$t" && mv "$t" "$1/${t##*/.}"
             found.append(({key: value for key, _, value in lines}, message))
         return found
 
-    def told(self):
-        """The plugin's own of these, the oldest first."""
+    def announced(self):
+        """Returns the plugin's own notifications, the oldest first."""
         own = [
             (headers, message)
             for headers, message in self.notifications()
@@ -109,8 +110,8 @@ def threshold(group_name, limit, *more, severity="Warning", type_="memory"):
 
 
 class CaptureTest(BackendTest):
-    """`self.directory` is where captures go: as the daemon is told, and as we
-    see it."""
+    """`self.directory` is where captures go: the path that the daemon gets,
+    which is also ours."""
 
     def setUp(self):
         self.directory = stage().new_directory() / "captures"
@@ -118,7 +119,7 @@ class CaptureTest(BackendTest):
         self.addCleanup(self.alarms.close)
 
     def capture(self, *options, directory=None):
-        """The block. Cooldown 0 unless it is given."""
+        """Returns the block of captures. Cooldown is 0 unless it is given."""
         lines = [f'Directory "{directory or self.directory}"', *options]
         if not any(line.startswith("Cooldown") for line in options):
             lines.append("Cooldown 0")
@@ -175,13 +176,13 @@ class CaptureTest(BackendTest):
         (path,) = set(self.files()) - before
         return path, snapshot.read(path)
 
-    def told(self):
-        return self.alarms.told()
+    def announced(self):
+        return self.alarms.announced()
 
-    def wait_told(self):
+    def wait_announced(self):
         """Until each capture has its notification."""
         return wait_until(
-            lambda: len(self.told()) == len(self.files()) and self.told(),
+            lambda: len(self.announced()) == len(self.files()) and self.announced(),
             "our own notification",
         )
 

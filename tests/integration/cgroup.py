@@ -12,7 +12,7 @@ V2 = Path("/sys/fs/cgroup")
 
 
 class Cgroup:
-    """A directory of the memory controller, of either version."""
+    """Makes a directory of the memory controller, of either version."""
 
     def __init__(self, path, needs_memory=True):
         self.is_v1 = V1.is_dir()

@@ -89,7 +89,7 @@ class Memcheck(Watched):
 class Threads(Watched):
     """The daemon itself is not instrumented: what it locks ThreadSanitizer sees
     (it takes the place of pthread_mutex_lock), what it reads and writes not. So
-    this tells of our own threads among themselves."""
+    this reports races between our own threads only."""
 
     def test_no_race(self):
         library = subprocess.run(

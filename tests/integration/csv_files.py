@@ -6,7 +6,7 @@ import os
 
 
 class CsvFile:
-    """Rows as (time, value...). The plugin only ever adds to a file."""
+    """Reads rows as (time, value...). The plugin only ever adds to a file."""
 
     def __init__(self, path):
         self.path = path
@@ -32,7 +32,8 @@ class CsvFile:
 
 
 class CsvFiles:
-    """The files below the directory of a host, of the values of one plugin."""
+    """Reads the files with the values of one plugin, below the directory of a
+    host."""
 
     def __init__(self, directory, plugin):
         self.directory = directory
@@ -55,7 +56,7 @@ class CsvFiles:
         return values
 
     def times(self):
-        """The times of the rows so far."""
+        """Returns the times of the rows so far."""
         self.read()
         return sorted(self._times)
 

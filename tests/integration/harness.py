@@ -44,7 +44,8 @@ SHAPE = Path(
     os.environ.get("SHAPE") or PLUGIN.parent / "tests/support/shape"
 )
 
-# A line of the plugin other than the first, and than that of a captured tree.
+# Finds a line of the plugin, except the first one and the one about a captured
+# tree.
 PLUGIN_SAYS = r"smaps plugin: (?!version |there are no values of the host )"
 
 # Two runs at one time must not count each other's processes. So the comm of a
@@ -103,7 +104,8 @@ def need_readable(pid):
 
 @functools.lru_cache(maxsize=None)
 def unprivileged_user():
-    """A user without rights, as (uid, gid); ourselves when not root."""
+    """Returns a user without rights as (uid, gid); our own user if we are not
+    root."""
     if not is_root():
         return os.getuid(), os.getgid()
     entry = pwd.getpwnam("nobody")
@@ -203,17 +205,18 @@ LoadPlugin csv
 
 
 def plugin(*options):
-    """A block of our options in a configuration."""
+    """Returns a block with our options, as it is in a configuration."""
     return "\n".join(["<Plugin smaps>", *options, "</Plugin>"])
 
 
 def group(name, *options):
-    """The block of a group in it."""
+    """Returns the block of a group in our options."""
     return "\n".join([f'<Group "{name}">', *options, "</Group>"])
 
 
 def check_config(body, user=None, load=None):
-    """`collectd -T` on a configuration: (exit status, what it printed)."""
+    """Runs `collectd -T` on a configuration. Returns (exit status, what it
+    printed)."""
     load = "LoadPlugin smaps" if load is None else load
     text = f"{load}\n{body}".replace("@", TAG)
     directory = stage().new_directory()
@@ -304,7 +307,7 @@ class Collectd(daemon.Daemon):
         return groups
 
     def times(self):
-        """The times of the cycles so far."""
+        """Returns the times of the cycles so far."""
         return self._csv_files(self.host).times()
 
     def cycle_at(self, time_):

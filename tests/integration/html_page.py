@@ -109,7 +109,7 @@ class Page(Html):
         self.assertEqual(files, {f"file://{self.directory}/report.html"})
 
     def table(self, section):
-        """[{title: text}] of the rows of a table."""
+        """Returns [{title: text}] of the rows of a table."""
         titles = self.tab.texts(f"{section} thead th button")
         cells = self.tab.evaluate(
             f"[...document.querySelectorAll('{section} tbody tr')]"

@@ -64,8 +64,8 @@ def attributes(node):
 
 
 class Server:
-    """One file, "file", of zeros behind `text`. Requests of the opcode `held`
-    wait."""
+    """Serves one file, "file", of `text` and zeros after it. Requests of the
+    opcode `held` wait."""
 
     def __init__(self, fd, held):
         self.fd = fd

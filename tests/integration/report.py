@@ -65,13 +65,13 @@ class ReportTest(unittest.TestCase):
         return done.text
 
     def rows(self, *args, **options):
-        """The lines below the heading, as words."""
+        """Returns the lines below the heading, as words."""
         text = self.report(*args, **options)
         text = re.sub(r"\A.*(UTC|time unknown).*\n\n", "", text)
         return [line.split() for line in text.splitlines()]
 
     def json(self, *args, **options):
-        """The rows below the headings."""
+        """Returns the rows below the headings."""
         rows = json.loads(self.report("-j", *args, **options))
         self.assertEqual(rows[0]["row"], "document")
         return [row for row in rows if row["row"] != "document"]

@@ -376,7 +376,8 @@ def check_causes(group):
 
 
 def parse(raw):
-    """The document in these bytes, checked against smaps-snapshot(5)."""
+    """Returns the document in these bytes, after checking it against
+    smaps-snapshot(5)."""
     require(raw.endswith(b"}\n"), "it has no end:", raw[-40:])
     document = json.loads(
         raw.decode("utf-8"), object_pairs_hook=unique, parse_constant=refuse
@@ -436,8 +437,9 @@ def usage_of(pid, rollup):
 
 
 def complaints(collectd):
-    """The lines about our files. That some program of this machine refuses us
-    its name, as pid 1 of a container does, is not about them."""
+    """Returns the lines about our files. A line that says that a program of
+    this machine refuses us its name, as pid 1 of a container does, is not about
+    our files."""
     lines = collectd.log_lines(r"\[(warning|error)\] smaps plugin:")
     return [line for line in lines if "kernel refuses to show" not in line]
 

@@ -147,8 +147,9 @@ class Adaptive(IntegrationTest):
         return cycle
 
     def follow_all(self, *actions):
-        """One after the other. Returns the cycle of the last. Begins again with
-        another family where a change was not between two intervals."""
+        """Follows one action after the other. Returns the cycle of the last. If
+        a change did not fall between two intervals, it begins again with
+        another family."""
         for _ in range(20):
             self.begin()
             if all(cycle := self.follow(action) for action in actions):

@@ -178,7 +178,7 @@ class Install(unittest.TestCase):
             for p in self.root.rglob("*")
         }
 
-    def test_installs_all_where_it_is_told(self):
+    def test_installs_everything_below_prefix(self):
         self.make("install", PREFIX="/opt/x y")
         self.assertEqual(
             self.path(self.PLUGINDIR + "/smaps.so").read_bytes(),
@@ -211,7 +211,7 @@ class Install(unittest.TestCase):
         for prefix in ("/usr", "/usr/local", "/opt/with blank"):
             with self.subTest(prefix):
                 self.write(self.PLUGINDIR + "/csv.so", "another plugin")
-                # Empty, and not of our making.
+                # This directory is empty, and we did not make it.
                 self.path(prefix + "/share/man/man5").mkdir(
                     parents=True, exist_ok=True
                 )
@@ -309,7 +309,7 @@ class Install(unittest.TestCase):
                         self.refuse(target, *programs),
                     )
 
-    def test_user_is_told_to_run_it_with_sudo(self):
+    def test_user_without_rights_is_advised_to_use_sudo(self):
         harness.need_root("to become a user who is not root")
         self.root.chmod(0o755)
         for target in ("install", "uninstall"):
@@ -409,7 +409,8 @@ def read(path):
 
 
 def run_in(directory, *command, **environment):
-    """As from a shell: what a make around us was told is not for this one."""
+    """Runs a command as from a shell: it does not inherit the options of a make
+    around us."""
     inherited = {
         name: value
         for name, value in os.environ.items()

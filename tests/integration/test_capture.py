@@ -135,7 +135,7 @@ class Evidence(CaptureTest):
         past = [time_ for time_, pss in rows if pss > limit]
         self.assertAlmostEqual(trigger["time"], past[0], delta=0.001)
 
-    def test_numbers_are_those_of_smaps(self):
+    def test_numbers_are_equal_to_those_of_smaps(self):
         """To the byte, for the processes and for all of them, with the sum of
         what is not listed."""
         growers = [self.start_grower("pair") for _ in range(2)]
@@ -153,7 +153,7 @@ class Evidence(CaptureTest):
         differences = []
 
         # PSS moves with who else has mapped libc, and a process that came and
-        # went between two looks is not seen: such a capture tells nothing.
+        # went between two looks is not seen: such a capture proves nothing.
         def are_alike():
             differences[:] = self.compare(pids)
             return not differences
@@ -204,7 +204,7 @@ class Evidence(CaptureTest):
 
 
 class When(CaptureTest):
-    def test_a_capture_is_announced_and_makes_no_other(self):
+    def test_the_announcement_of_a_capture_makes_no_other_capture(self):
         self.start_shape("anon", name="web")
         self.start_capturing(
             group("web", 'Comm "web@"'),
@@ -212,10 +212,10 @@ class When(CaptureTest):
         )
         path, _ = self.new_capture(plugin_instance="web", severity="warning")
 
-        self.wait_told()
+        self.wait_announced()
         self.pass_cycles(6)
         self.assertEqual(self.files(), [path])
-        ((headers, message),) = self.told()
+        ((headers, message),) = self.announced()
         self.assertEqual(headers["CaptureFile"], str(path))
         self.assertEqual(headers["Severity"], "OKAY")
         self.assertEqual(headers["Host"], "test")

@@ -81,8 +81,8 @@ class Ends(CaptureTest):
             self.assertEqual(len(document["processes"]), TREE_PROCESSES)
 
     def test_a_killed_daemon_leaves_no_half_document(self):
-        """At any moment; every other time in the midst of writing. On a busy
-        machine it takes more attempts until one is in the midst."""
+        """Kills the daemon at any moment; every other time while it writes. On
+        a busy machine it takes more attempts until one hits that moment."""
         self.start_large()
         wait_until(self.files, "a capture")
         self.kill()

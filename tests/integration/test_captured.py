@@ -54,8 +54,9 @@ def list_pids(tree):
 
 
 def find_memory(tree, pid):
-    """The directory that has the memory of a process: its own, or of a thread
-    that outlives the main one; None for a zombie or a kernel thread."""
+    """Returns the directory that has the memory of a process: its own, or that
+    of a thread that outlives the main one; None for a zombie or a kernel
+    thread."""
     for directory in (tree / str(pid), *sorted(tree.glob(f"{pid}/task/*"))):
         path = directory / "smaps_rollup"
         if path.is_file() and path.stat().st_size > 0:
@@ -64,7 +65,7 @@ def find_memory(tree, pid):
 
 
 def read_process(tree, pid):
-    """All values of a process, by metric."""
+    """Returns all values of a process, by metric."""
     path = find_memory(tree, pid)
     if path is None:
         return None
@@ -148,7 +149,7 @@ def rollup_text(fields):
 
 
 def smaps_text(fields):
-    """A process with one mapping."""
+    """Returns the smaps of a process with one mapping."""
     return (
         "5581b2a4e000-5581b2a70000 r-xp 00001000 fe:01 17    /bin/true\n"
         f"Size:{9:>15} kB\n{lines_of(fields)}VmFlags: rd ex mr mw me\n"
@@ -156,7 +157,7 @@ def smaps_text(fields):
 
 
 class WrittenTree:
-    """A proc tree in the making."""
+    """Writes a proc tree."""
 
     def __init__(self):
         self.path = stage().new_directory()
@@ -186,8 +187,8 @@ class WrittenTree:
 
 class TreeTest(IntegrationTest):
     def measure(self, tree, pids):
-        """A cycle on the tree, with a group "p-PID" for each process and all of
-        them in "all"."""
+        """Runs a cycle on the tree, with a group "p-PID" for each process and
+        all of them in "all"."""
         pid_files = stage().new_directory()
         text = f'ProcRoot "{tree}"\nReport "detail"\nValuesPercentage true\n'
         for pid in pids:
@@ -313,7 +314,8 @@ class LargeTree(IntegrationTest):
 
 
 class Remounted(IntegrationTest):
-    """A proc file system in a mount namespace of the daemon's own."""
+    """The daemon has a mount namespace of its own with a proc file system of
+    its own."""
 
     ROOT = "/mnt"
     CONFIG = plugin(
@@ -380,8 +382,8 @@ class Remounted(IntegrationTest):
         self.assertEqual(len(self.collectd.log_lines(PLUGIN_SAYS)), 1)
 
     def end_the_other(self):
-        """The first process of the other namespace, a grandchild of the
-        daemon's."""
+        """Ends the first process of the other namespace, a grandchild of the
+        daemon."""
         pid = self.collectd.process.pid
         for _ in range(2):
             path = Path(f"/proc/{pid}/task/{pid}/children")

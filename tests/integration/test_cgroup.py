@@ -160,7 +160,7 @@ class Values(CgroupTest):
 
 
 class KeptFiles(CgroupTest):
-    """With a limit of more than 1,024 descriptors."""
+    """The daemon may have more than 1,024 descriptors."""
 
     def kept(self, collectd):
         """The numbers of the files with a usage that are open for good: others
@@ -187,7 +187,7 @@ class KeptFiles(CgroupTest):
             collectd, "web", "memory-cgroup", lambda v: v and v[0] > 16 * MIB
         )
         self.assertEqual(self.kept(collectd), kept)
-        # Another one at its place.
+        # Another control group takes its place.
         shape.stop()
         web.remove()
         again = self.make_below("web")

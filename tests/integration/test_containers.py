@@ -30,7 +30,7 @@ class Containers(CgroupMixin, IntegrationTest):
         self.root = stage().new_directory()
 
     def start_container(self, name):
-        """Of one process."""
+        """Starts a container of one process."""
         cgroup = self.make_below(name)
         shape = self.start_shape("anon", mib=4)
         cgroup.add(*shape.pids)
@@ -70,7 +70,7 @@ class Containers(CgroupMixin, IntegrationTest):
         )
 
     def test_containers_of_a_service_of_compose_are_one_group(self):
-        """By the pattern of the manual. Compose of Debian 12 has "_"."""
+        """The pattern is that of the manual. Compose of Debian 12 uses "_"."""
         shown = set()
         for path in "man/collectd-smaps.5", "alerts/thresholds.conf":
             text = (ROOT / "contrib" / path).read_text()
@@ -123,7 +123,7 @@ class Containers(CgroupMixin, IntegrationTest):
         rules = AppArmorRules()
         self.assertEqual([o for o in sorted(opened) if not rules.allow(*o)], [])
 
-    def test_file_that_hangs_keeps_no_other_container_waiting(self):
+    def test_hung_file_does_not_delay_other_containers(self):
         hung = Hung(self, "file")
         containers = self.root / "var/lib/docker/containers"
         self.start_container(f"docker-{OTHER_ID}.scope")

@@ -41,7 +41,7 @@ def kept_statm(collectd, least=LEAST):
 
 
 class KeptFiles(IntegrationTest):
-    def test_members_are_kept_above_all_others_until_they_end(self):
+    def test_files_of_members_stay_open_above_all_others_until_they_end(self):
         shapes = [self.start_shape("anon", name="kept", mib=8) for _ in "ab"]
         pids = [shape.root for shape in shapes]
         collectd = self.start_collectd(CONFIG, wrapper=with_limit(2 * LEAST))

@@ -40,8 +40,8 @@ RSS_OF_PROCESS = 8 * KIB
 KEPT_LEAST = 1024
 
 MAX_FILES = 5
-# An alarm in each interval, one at a time. Their captures are written by another
-# thread, which a busy machine lets run in few of the intervals.
+# An alarm comes in each interval, one at a time. Their captures are written by
+# another thread, which a busy machine lets run in few of the intervals.
 CAPTURES_LEAST = 10 * MAX_FILES
 
 # All that the plugin can be asked to look at, of processes that hardly live, and
@@ -98,7 +98,7 @@ CONFIG = """
 
 
 class Sample:
-    """The daemon at some moment."""
+    """What the daemon uses at some moment."""
 
     def __init__(self, collectd, interval):
         pid = collectd.process.pid
@@ -191,8 +191,8 @@ class Endurance(BackendTest):
 
     def check_snapshots(self, collectd):
         """Many, none of them half, and no more are left than may be."""
-        told = len(collectd.log_lines("message = capture /"))
-        self.assertGreater(told, CAPTURES_LEAST)
+        announced = len(collectd.log_lines("message = capture /"))
+        self.assertGreater(announced, CAPTURES_LEAST)
         files = list((self.directory / "captures").glob("*.json"))
         self.assertLessEqual(len(files), MAX_FILES)
         snapshot.read(self.directory / "state.json")

@@ -150,7 +150,7 @@ class Giants(IntegrationTest):
         return self.start_collectd(config, interval=0.2, **options)
 
     def start_half_zero(self):
-        """160 MiB of its own."""
+        """Starts a process with 160 MiB of its own, of which half are zero."""
         script = self.start_script(HALF_ZERO, "giant" + TAG)
         self.assertEqual(script.read_line(), "ready")
         return [script.pid]
@@ -255,7 +255,7 @@ class HugePages(Giants):
 
 
 class Sampling(Giants):
-    """With all rights."""
+    """The daemon has all rights."""
 
     def setUp(self):
         need_page_counts()
@@ -408,7 +408,7 @@ class Rights(Giants):
         self.line_about(collectd, "CAP_SYS_ADMIN")
 
     def test_zero_pages_without_sys_admin(self):
-        """Their frames are hidden; from 6.7 on the kernel tells."""
+        """Their frames are hidden; from 6.7 on the kernel shows such pages."""
         if tuple(map(int, platform.release().split(".")[:2])) < (6, 7):
             self.skipTest("needs PAGEMAP_SCAN, of Linux 6.7")
         pids = self.start_half_zero()

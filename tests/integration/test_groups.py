@@ -23,7 +23,7 @@ def plugin(*options):
 
 
 class Rules(IntegrationTest):
-    def test_other_takes_what_is_left(self):
+    def test_other_takes_the_processes_that_are_left(self):
         self.start_shape("anon", name="gr-a", children=2)
         collectd = self.start_collectd(
             plugin('Process "gr-a@"', 'Other "the rest"')

@@ -9,8 +9,8 @@ from pathlib import Path
 import harness
 from harness import IntegrationTest, state_of, wait_until
 
-# In front of collectd: leaves a child behind that is deaf to SIGTERM, and tells
-# its pid.
+# Runs in front of collectd: leaves a child behind that ignores SIGTERM, and
+# prints its pid.
 LEAVE = """
 (trap "" TERM; exec sleep 300) &
 echo $! >"$1.new"

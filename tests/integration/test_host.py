@@ -110,7 +110,7 @@ class Parts(HostTest):
         )
         self.assertAlmostEqual(sum(values.values()), 100, places=4)
 
-    def test_parts_are_those_of_meminfo(self):
+    def test_parts_are_equal_to_those_of_meminfo(self):
         """As far as these stand still on a machine with other programs."""
         before = read_meminfo()
         parts = parts_of(self.start_collectd(ALL).next_cycle())
@@ -273,14 +273,14 @@ class Absence(IntegrationTest):
         self.assertEqual(collectd.next_cycle().host, {})
         self.assertEqual(collectd.log_lines(NO_VALUES), [])
 
-    def test_a_captured_tree_is_no_host(self):
+    def test_a_captured_tree_has_no_values_of_the_host(self):
         tree = ROOT / "tests/fixtures/proc"
         collectd = self.start_collectd(plugin(f'ProcRoot "{tree}"'))
         self.assertEqual(collectd.next_cycle().host, {})
         (line,) = collectd.log_lines(NO_VALUES)
         self.assertIn("does not show the host", line)
 
-    def test_a_pid_namespace_is_no_host(self):
+    def test_a_pid_namespace_has_no_values_of_the_host(self):
         need_root("makes a pid namespace")
         need_namespace(["--pid", "--fork", "--mount-proc"])
         collectd = self.start_collectd(

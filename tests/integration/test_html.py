@@ -122,7 +122,7 @@ class Shown(Page):
         share = host["free"] / document["mem_total"]
         self.assertAlmostEqual(free, share * all_of_it, delta=2)
 
-    def test_without_the_host_the_strip_has_what_is_available(self):
+    def test_without_the_host_the_strip_shows_the_available_memory(self):
         document = load(STATE)
         del document["host_memory"]
         tab = self.open(document)
@@ -224,7 +224,7 @@ class Shown(Page):
         tab = self.open(document)
         self.assertNotIn("error of PSS", " ".join(tab.texts(".details dl")))
 
-    def test_an_error_is_drawn_as_the_legend_says(self):
+    def test_an_error_is_drawn_as_in_the_legend(self):
         document = load(STATE)
         group_of(document, "other")["pss_error"] = 2 * MIB
         tab = self.open(document)
@@ -322,7 +322,7 @@ class Used(Page):
         listed = sum(p["usage"]["pss"] for p in document["processes"])
         want["[rest]"] = f"PSS {human(pss - listed)}"
         self.assertEqual(self.tiles(), want)
-        # A tile within a tile leads to that.
+        # A click on a tile within a tile opens the inner one.
         tab.click("#tiles .level2")
         mappings = process_of(document, 700)["mappings"]
         self.assertEqual(
@@ -333,7 +333,7 @@ class Used(Page):
             [step.split("\n")[0].rsplit(" ", 2)[0] for step in self.path()],
             ["Capture", "postgres", "postgres 700"],
         )
-        # A mapping leads nowhere.
+        # A click on a mapping opens nothing.
         tab.click("#tiles .level1")
         self.assertEqual(len(self.path()), 3)
         tab.click("#path button", 1)
@@ -494,7 +494,7 @@ class Used(Page):
         self.assertTrue(all(side >= 0 for side in box), box)
         tab.tap("h1")
         self.assertIsNone(tip())
-        # It leads somewhere, and then not.
+        # A tap that opens something shows no tip, and a tap that opens nothing does.
         tab.tap("#tiles .level1.open")
         self.assertEqual(len(self.path()), 2)
         self.assertIsNone(tip())
@@ -520,7 +520,7 @@ class Used(Page):
 
 
 def thin(value, chance):
-    """Without some of its keys and elements."""
+    """Returns the value without some of its keys and elements."""
     kept = ("format", "version", "name", "pid", "rules", "rule", "usage")
     if isinstance(value, dict):
         return {

@@ -49,7 +49,7 @@ class Sparse(Script):
         self.read_line()
 
     def take(self, size):
-        """So many bytes of tables."""
+        """Takes so many bytes of tables."""
         self.ask(size // PAGE_SIZE)
 
 
@@ -94,7 +94,7 @@ class PageTables(IntegrationTest):
             14 * MIB,
         )
 
-    def test_sum_over_all_groups_is_that_of_the_host(self):
+    def test_sum_over_all_groups_is_equal_to_the_host(self):
         """The kernel's own tables are in none; so a large process, beside which
         they are small."""
         sparse = self.start_sparse()

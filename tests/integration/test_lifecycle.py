@@ -78,7 +78,7 @@ class Deaths(IntegrationTest):
 
 class SharedAddressSpaces(IntegrationTest):
     def test_the_memory_counts_once(self):
-        """Of a process and two in its address space."""
+        """A process and two others in its address space have one memory."""
         shape = self.start_shape("clonevm", name="sharing", mib=32, children=2)
         collectd = self.start_collectd(groups(("sharing", 'Comm "sharing@"')))
         cycle = self.assert_sums_match(collectd, "sharing", [shape.root])
@@ -138,7 +138,7 @@ class Execs(IntegrationTest):
             self.assert_sums_match(collectd, name, [shape.pid, *shape.pids])
 
 
-# How the processes with the names below are told from all others.
+# Only the processes with the names below have this in their command line.
 HOSTILE = f"hostile{TAG}"
 
 # comm, and a line that selects it. What is no text in a configuration is
@@ -162,7 +162,7 @@ HOSTILE_NAMES = (
 
 class Names(IntegrationTest):
     def start_hostile_shapes(self):
-        """One for each name, told apart by what it has allocated."""
+        """Starts a process for each name; each allocates another amount."""
         return [
             self.start_shape(
                 "named",

@@ -72,7 +72,7 @@ class LiveTest(ReportTest):
         return Path("/proc/self/comm").read_text().strip()
 
     def us(self, *options):
-        """A configuration with a group of this process."""
+        """Returns a configuration with a group of this process."""
         return self.write_file(
             "collectd.conf",
             f'LoadPlugin smaps\n<Plugin smaps>\n<Group "us">\nComm "{self.own_comm()}"\n'
@@ -94,7 +94,7 @@ class Live(LiveTest):
         )
 
     def test_this_process_is_found_in_its_group(self):
-        """Without collectd in the path, and with nothing written."""
+        """collectd is not in the path, and nothing is written."""
         state = self.directory / "state"
         captures = self.directory / "captures"
         config = self.us(
@@ -136,7 +136,7 @@ class Live(LiveTest):
             last, "smaps-report: live: the configuration has mistakes"
         )
 
-    def test_what_the_plugin_tells_comes_after_the_table(self):
+    def test_log_lines_of_the_plugin_follow_the_table(self):
         config = self.us()
         config.write_text(
             f'Include "{self.directory}/none\x1b"\n' + config.read_text()
@@ -154,7 +154,7 @@ class Live(LiveTest):
         self.assertIn("none\\x1b: ", lines[told])
         self.assertGreater(told, 1)
 
-    def test_what_nobody_can_be_told_is_no_failure(self):
+    def test_messages_that_cannot_be_printed_are_not_a_failure(self):
         config = self.write_file(
             "told.conf", f'Include "{self.directory}/none"\n'
         )
@@ -232,7 +232,7 @@ class Live(LiveTest):
         done = self.live("-C", config, "-S", "/proc", "-jG")
         self.assertGreaterEqual(json.loads(done.text)[0]["time"], before)
 
-    def test_source_that_is_no_capture(self):
+    def test_source_that_is_not_a_capture_is_refused(self):
         bare, piped, empty = (self.directory / name for name in "abc")
         for directory in bare, piped, empty:
             directory.mkdir()
@@ -388,7 +388,7 @@ class Check(LiveTest):
     def test_without_a_place_nobody_has_checked_one(self):
         self.assertNotIn("checked as user", self.check(self.us()).words)
 
-    def test_place_that_cannot_be_written_is_told_with_its_cause(self):
+    def test_path_that_cannot_be_written_is_reported_with_its_cause(self):
         d = self.directory
         self.write_file("file", "")
         (d / "link").symlink_to(d)
@@ -415,7 +415,7 @@ class Check(LiveTest):
             with self.subTest(f"{option} {path}"):
                 self.assertEqual(self.place_hint(option, path), causes)
 
-    def test_place_that_is_mounted_read_only_is_told(self):
+    def test_path_that_is_mounted_read_only_is_reported(self):
         harness.need_root("to mount")
         harness.need_namespace(["--mount"])
         place = self.directory / "place"
@@ -425,13 +425,13 @@ class Check(LiveTest):
         (cause,) = self.place_hint("Directory", place, prefix)
         self.assertEqual(cause, "Read-only file system")
 
-    def test_place_of_somebody_else_is_told(self):
+    def test_path_of_somebody_else_is_reported(self):
         harness.need_root("to give a directory away")
         os.chown(self.directory, 65534, 65534)
         (cause,) = self.place_hint("Directory", self.directory)
         self.assertEqual(cause, OTHERS_CAN_WRITE)
 
-    def test_container_root_that_is_missing_is_told(self):
+    def test_missing_container_root_is_reported(self):
         for root, is_told in (self.directory, False), ("/no/such", True):
             words = self.accepted(self.us(f'ContainerRoot "{root}"')).words
             self.assertEqual(f'"{root}" does not exist' in words, is_told)
@@ -498,7 +498,7 @@ class Check(LiveTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn("does not exist", done.stderr)
 
-    def test_what_is_not_here_may_be_in_a_container(self):
+    def test_missing_program_may_be_in_a_container(self):
         """A program on a file system that only its own namespace has."""
         harness.need_root("to mount")
         harness.need_namespace(["--mount"])
@@ -546,7 +546,7 @@ class Check(LiveTest):
         self.assertIn("\nRules that took nothing: 3\n", text)
         self.assertIn("\nRules whose processes earlier rules take: 2\n", text)
 
-    def test_no_block_is_told(self):
+    def test_missing_plugin_block_is_reported(self):
         self.write_file("conf.d/a.conf", "<Plugin smaps>\nMaxAge 1\n</Plugin>\n")
         load = "LoadPlugin smaps\n"
         for pattern, said in (("*.conf", False), ("*.cnf", True)):
@@ -645,7 +645,7 @@ class Check(LiveTest):
 
 
 class Includes(LiveTest):
-    """The groups that a configuration makes tell the files that were read."""
+    """The groups that a configuration makes show which files were read."""
 
     def groups(self, config, **env):
         done = run("check", "-C", config, env=environment(**env))

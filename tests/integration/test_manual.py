@@ -50,7 +50,7 @@ def names(kind):
 
 
 def code_options():
-    """All of them, selectors too."""
+    """Returns all options that the code knows, selectors too."""
     return set.union(*map(names, [*SECTIONS, "selector"]))
 
 
@@ -62,8 +62,8 @@ def refusal(text):
 
 
 def code_ranges():
-    """{option: (least, most)} of times and of a percentage, as told of one out
-    of range."""
+    """Returns {option: (least, most)} of times and of a percentage, as the
+    message about a value out of range names them."""
     what = r"(?:number of \w+|percentage of one CPU), without quotes[a-z ]*,"
     pattern = rf"expected a {what} from ([\d.]+) to ([\d.]+)"
     texts = {option: f"{option} -1" for option in names("top")}
@@ -94,7 +94,8 @@ def page_section(title):
 
 
 def page_items(title):
-    """{option: the rest of the line of .It Cm OPTION}, and of .It Cm A , B."""
+    """Returns {option: the rest of the line of .It Cm OPTION}, and of .It Cm A
+    , B."""
     items = {}
     section = page_section(title)
     for line in re.findall(r"^\.It Cm (.+)$", section, re.MULTILINE):
@@ -105,7 +106,7 @@ def page_items(title):
 
 
 def page_identifiers(*titles):
-    """The identifiers of all .It Li A , B."""
+    """Returns the identifiers of all .It Li A , B."""
     return {
         name
         for title in titles
@@ -157,7 +158,7 @@ def readme_section(title):
 
 
 def readme_options():
-    """{option: default} of the table; "-" is none."""
+    """Returns {option: default} of the table; "-" means that there is none."""
     section = readme_section("The ten options that matter most")
     rows = re.findall(r"^  ([A-Z]\w+) +(\S+) {2,}\S", section, re.MULTILINE)
     return {name: value for name, value in rows if name != "Option"}
@@ -197,7 +198,7 @@ class Options(unittest.TestCase):
         known = {s.removesuffix("Match") for s in names("selector")}
         self.assertEqual(known - words, set())
 
-    def test_readme_has_no_option_that_is_none(self):
+    def test_readme_names_no_unknown_option(self):
         """In its blocks, in its table of options, in angle brackets, and
         CamelCase words and names before a value in the text below the table."""
         blocks = re.findall(
@@ -240,7 +241,7 @@ class Options(unittest.TestCase):
                 with self.subTest(option):
                     self.assertEqual(value.replace('"', ""), default)
 
-    def test_defaults_are_those_of_the_code(self):
+    def test_defaults_are_the_same_as_in_the_code(self):
         manual = page_items("Options of the plugin")
         for option, default in facts("default"):
             with self.subTest(option):
@@ -291,7 +292,7 @@ class Values(unittest.TestCase):
         known = names("detail") | names("own") | names("percent")
         self.assertEqual({"-".join(name) for name in named} - known, set())
 
-    def test_nothing_names_a_value_that_is_none(self):
+    def test_no_document_names_an_unknown_value(self):
         known = names("detail") | names("own") | names("percent")
         known |= names("host")
         for path in ("README", PAGE.relative_to(ROOT)):
@@ -357,7 +358,7 @@ class Pages(unittest.TestCase):
             self.skipTest(f"needs {program}")
 
     def say(self, *command):
-        """Standard error, and of mandoc's lint standard output."""
+        """Returns standard error, and the standard output of mandoc's lint."""
         done = subprocess.run(
             command,
             stdout=subprocess.PIPE,

@@ -78,7 +78,7 @@ class ControlGroups(MigrationTest):
 
 
 class Processes(MigrationTest, BackendTest):
-    """collectd's own plugin, in the same daemon."""
+    """collectd's own plugin runs in the same daemon."""
 
     def measure(self, theirs, ours):
         self.check_rows_are_written(*theirs.split("\n"))
@@ -249,7 +249,7 @@ class Netdata(MigrationTest):
             self.skipTest("needs netdata-core")
 
     def ask(self, line):
-        """{chart: value of the group "app"}, of its second interval."""
+        """Returns {chart: value of the group "app"} in its second interval."""
         directory = stage().new_directory()
         # A parent that no line matches counts with its children. So that not
         # all of the host does, this program has a line.
@@ -299,7 +299,7 @@ class Netdata(MigrationTest):
                 self.assertEqual(ours.next_cycle().counts("app"), (count, count))
                 self.assertEqual(theirs["apps.processes"], count)
 
-    def test_memory_is_what_is_anonymous(self):
+    def test_memory_of_their_chart_is_anonymous_memory(self):
         self.start_shape("anon", name="web", mib=16)
         theirs = self.ask(tagged("app: web"))
         cycle = self.start_ours(group("app", 'Comm "web"')).next_cycle()

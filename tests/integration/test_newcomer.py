@@ -142,7 +142,7 @@ class Packages(unittest.TestCase):
         self.assertNotIn("netdata-core", brought)
         self.assertLessEqual({"prometheus", "git"}, brought)
 
-    def test_user_is_told_what_to_run(self):
+    def test_user_gets_the_command_to_run(self):
         fake = FakeDebian(uid=1000)
         done = fake.run("contrib/deps", "compile")
         self.assertEqual(done.returncode, 1)
@@ -281,7 +281,7 @@ class Demo(unittest.TestCase):
             stderr=subprocess.PIPE,
         )
 
-    def test_daemon_that_does_not_run_is_told(self):
+    def test_daemon_that_does_not_run_is_reported(self):
         done = self.run_with("echo unknown option >&2\nexit 1")
         self.assertNotEqual(done.returncode, 0)
         self.assertEqual(done.stdout, "")
@@ -305,7 +305,7 @@ class Demo(unittest.TestCase):
         pid = (directory / "daemon-pid").read_text().strip()
         self.assertFalse(pathlib.Path("/proc", pid).exists())
 
-    def test_configuration_of_its_own_is_no_news(self):
+    def test_demo_does_not_report_its_own_configuration(self):
         done = self.run_demo(harness.COLLECTD)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("total", done.stdout)

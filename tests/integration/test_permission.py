@@ -166,9 +166,9 @@ class Unprivileged(Permissions):
         cycle = self.assert_sums_match(collectd, "mixed", own.pids)
         self.assertEqual(cycle.memory("mixed", "pss_error"), 0)
 
-    def test_all_guesses_are_no_more_than_the_host_has(self):
-        """Hundred processes share 64 MiB, and the one that tells how this
-        group shares memory shares none."""
+    def test_all_guesses_fit_into_the_memory_of_the_host(self):
+        """A hundred processes share 64 MiB. The only one that can be read
+        shares nothing, and is the model for the others."""
         self.start_own("anon", name="own", mib=4)
         self.start_foreign(
             "cow", name="foreign", mib=64, rewrite_mib=0, children=99

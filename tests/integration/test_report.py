@@ -207,7 +207,7 @@ class Tables(ReportTest):
             ],
         )
 
-    def test_mappings_that_could_not_be_read_are_told(self):
+    def test_mappings_that_could_not_be_read_are_reported(self):
         document = load(CAPTURE)
         del document["processes"][1]["mappings"]
         some = self.write(document, "some.json")
@@ -276,7 +276,7 @@ class Tables(ReportTest):
 
 
 class Hosts(ReportTest):
-    """Documents of several hosts in one table."""
+    """Documents of several hosts make one table."""
 
     def setUp(self):
         super().setUp()
@@ -310,7 +310,7 @@ class Hosts(ReportTest):
             [row["host"] for row in rows], ["db1.example.org", "db2"] * 10
         )
 
-    def test_rules_and_shares_are_those_of_the_own_host(self):
+    def test_each_host_has_rules_and_shares_of_its_own(self):
         args = ("-GHp", "-g", "postgres", "-c", "host,pss,rule")
         rows = self.report(*args, STATE, self.second).splitlines()
         own = self.report(*args, STATE).splitlines()
@@ -337,7 +337,7 @@ class Hosts(ReportTest):
         self.assertEqual(len(rows), 1)
         self.assert_fails('no group "x"', "-g", "x", STATE, path)
 
-    def test_a_total_is_unknown_if_that_of_a_host_is(self):
+    def test_a_total_is_unknown_if_the_value_of_a_host_is(self):
         for files in (STATE, CAPTURE), (CAPTURE, STATE), (STATE, CAPTURE, STATE):
             total = self.json("-Gt", *files)[-1]
             self.assertEqual(total, {"row": "total"}, files)
@@ -349,7 +349,7 @@ class Hosts(ReportTest):
             total = self.json("-Gt", "-g", "(p|n).*", *files)[-1]
             self.assertEqual(total["processes"], 6, files)
 
-    def test_a_total_of_areas_is_unknown_if_those_of_a_host_are(self):
+    def test_a_total_of_areas_is_unknown_if_the_areas_of_a_host_are(self):
         document = load(STATE)
         del document["host_memory"]
         path = self.write(document)
@@ -371,7 +371,7 @@ class Unknown(ReportTest):
         return self.report(*args, **options).splitlines()[-1]
 
     def guess(self, error):
-        """The state, with such an error of the group postgres."""
+        """Returns the state, in which the group postgres has such an error."""
         document = load(STATE)
         group_of(document, "postgres")["pss_error"] = error
         return self.write(document)
@@ -380,7 +380,7 @@ class Unknown(ReportTest):
         text = self.report("-GHk", "-g", "postgres", *args, **options)
         return text.splitlines()[0]
 
-    def test_a_total_is_at_least_the_sum_of_what_is_known(self):
+    def test_a_total_is_at_least_the_sum_of_the_known_values(self):
         known = sum(
             process.get("usage", {}).get("pss", 0)
             for process in load(STATE)["processes"]

@@ -23,7 +23,7 @@ class Explaining(ReportTest):
         self.assert_fails("no process 7", "explain", STATE, 7)
         self.assert_fails("no process 7", "explain", "-j", STATE, 7)
 
-    def test_json_tells_the_same(self):
+    def test_json_has_the_same_content(self):
         document = json.loads(self.report("explain", "-j", STATE))
         self.assertEqual(document["host"], load(STATE)["host"])
         of_rule = {one["rule_number"]: one for one in document["rules"]}
@@ -126,7 +126,7 @@ class Differences(ReportTest):
         self.assertNotIn("mappings", document)
         self.assert_fails('no group "x"', "diff", "-g", "x", STATE, new)
 
-    def test_growth_within_the_errors_is_no_failure(self):
+    def test_growth_within_the_errors_passes_the_gate(self):
         """A group that was guessed is neither judged nor shown as exact."""
         document = load(self.changed())
         group = next(g for g in document["groups"] if g["name"] == "postgres")
@@ -161,7 +161,7 @@ class Differences(ReportTest):
                 else:
                     self.assertEqual(done.words, "")
 
-    def test_gate_knows_no_growth_of_what_is_unknown(self):
+    def test_unknown_values_pass_the_gate(self):
         document = load(STATE)
         group_of(document, "vault.service")["usage"]["pss"] = MIB * 900
         new = self.write(document, "new.json")

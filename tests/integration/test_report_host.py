@@ -22,7 +22,7 @@ def main_groups(document):
 
 class Areas(ReportTest):
     def areas(self, document, *args):
-        """{area or group: row}."""
+        """Returns {area or group: row}."""
         path = self.write(document)
         columns = "used,cache,noncache,used_error,area,group"
         rows = self.json("-w", "-c", columns, *args, path)
@@ -46,7 +46,7 @@ class Areas(ReportTest):
                 self.assertEqual(areas[part]["used_error"], error, part)
 
     def test_a_process_of_two_groups_counts_once(self):
-        """In the group of its rule, and not in the view."""
+        """A process counts in the group of its rule, and not in the view."""
         document = load(STATE)
         areas = self.areas(document)
         sums = main_groups(document)
@@ -122,7 +122,7 @@ class Tables(ReportTest):
         row = self.json("-wt", STATE)[-1]
         self.assertEqual((row["row"], row["used"]), ("total", total))
 
-    def test_what_is_not_divided_is_in_neither_sum(self):
+    def test_undivided_areas_are_in_neither_sum(self):
         for path, undivided in (STATE, "outside"), (CAPTURE, "groups"):
             with self.subTest(path):
                 *areas, total = self.json("-wt", path)
@@ -152,7 +152,7 @@ class Tables(ReportTest):
         path = self.write(document)
         self.assert_fails("has no memory of the host", "-w", path)
 
-    def test_numbers_that_do_not_add_up_are_no_failure(self):
+    def test_numbers_that_do_not_add_up_are_no_error(self):
         document = load(STATE)
         for key in document["host_memory"]:
             document["host_memory"][key] = (1 << 64) - 2

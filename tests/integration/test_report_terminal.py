@@ -31,7 +31,7 @@ IS_SANITIZED = REPORT.exists() and b"__asan_init" in REPORT.read_bytes()
 
 
 class Terminal(ReportTest):
-    """On a pseudo terminal."""
+    """The report is printed on a pseudo terminal."""
 
     def show(self, *args, columns=60, **env):
         master, slave = pty.openpty()
@@ -69,14 +69,14 @@ class Terminal(ReportTest):
         text = self.show("--processes", STATE, columns=60, COLUMNS="70", NO_COLOR="1")
         self.assertEqual(max(map(len, text.splitlines())), 70)
 
-    def test_nothing_is_cut_where_there_is_no_terminal(self):
+    def test_without_a_terminal_nothing_is_cut(self):
         document = load(STATE)
         document["processes"][0]["command_line"] = "x" * 3000
         path = self.write(document)
         self.assertIn("x" * 3000, self.report(path))
 
     def test_names_are_cut_in_the_middle(self):
-        """Groups of 13 characters at most, beside 39 columns."""
+        """Beside 39 columns, names of groups have 13 characters at most."""
 
         def names(*args, **env):
             text = self.report("-GH", *args, STATE, env=environment(**env))

@@ -34,7 +34,7 @@ def need(program):
 
 
 def output(*command, **options):
-    """Both outputs, and the status in front."""
+    """Returns both outputs, after the status."""
     done = subprocess.run(
         command,
         stdout=subprocess.PIPE,
@@ -91,7 +91,7 @@ class DropIn(unittest.TestCase):
 
 
 class AppArmorRules:
-    """The files that the abstraction allows."""
+    """Knows the files that the abstraction allows."""
 
     VARIABLES = {
         "@{PROC}": "/proc",

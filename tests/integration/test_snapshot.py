@@ -96,7 +96,7 @@ class StateTest(IntegrationTest):
 
 
 class Values(StateTest):
-    def test_state_is_what_is_published_in_the_same_interval(self):
+    def test_state_is_equal_to_the_values_of_the_same_interval(self):
         self.start_shape("cow", name="family", mib=8)
         self.start_shape("anon", name="loner", mib=4)
         self.start_state(
@@ -224,7 +224,7 @@ class Values(StateTest):
 
 
 class Sources(StateTest):
-    """The source of a process's numbers."""
+    """Each process names the source of its numbers."""
 
     def assert_source(self, pid, source, put_off=None, after=0):
         def is_so(document):

@@ -1,11 +1,12 @@
-"""Every value against what was allocated, and against the kernel's own files.
+"""Compares every value with what was allocated, and with the kernel's own
+files.
 
-Two questions for each shape. Is the number what the shape must have? There,
-tolerances allow for what a process has besides what it allocates: PRIVATE_SLACK
-for the pages of stack, heap and data that it has to itself (about 100 KiB, and
-the tables of a new mapping), and SHARED_SLACK for the program and the libc that
-it maps with others (about 1.5 MiB). And is the number the sum of what
-smaps_rollup says? There, nothing is allowed: the processes are idle.
+Each shape is asked two questions. Is the number what the shape must have?
+There, tolerances allow for what a process has besides what it allocates:
+PRIVATE_SLACK for the pages of stack, heap and data that it has to itself (about
+100 KiB, and the tables of a new mapping), and SHARED_SLACK for the program and
+the libc that it maps with others (about 1.5 MiB). And is the number the sum of
+what smaps_rollup says? There, nothing is allowed: the processes are idle.
 """
 
 from harness import (

@@ -28,7 +28,7 @@ LEAVES_THE_SCREEN = b"\x1b[?1049l"
 
 
 class Terminal:
-    """The program in a terminal of its own. What it writes is drawn, and kept
+    """Runs the program in a terminal of its own. Its output is drawn, and kept
     in `raw`. TERM is screen, because pyte does not know all that xterm does."""
 
     def __init__(
@@ -88,7 +88,7 @@ class Terminal:
         return "\n".join(self.lines)
 
     def selected(self):
-        """The row in reverse video."""
+        """Returns the row in reverse video."""
         for number, row in enumerate(self.lines):
             if self.emulator.buffer[number][0].reverse:
                 return row
@@ -383,7 +383,7 @@ class End(WatchTest):
         terminal.master = terminal.slave = None
         terminal.process.wait(harness.DEADLINE_SECONDS)
 
-    def test_what_the_plugin_tells_is_told_at_the_end(self):
+    def test_log_lines_of_the_plugin_are_printed_at_the_end(self):
         config = self.config("none")
         config.write_text(
             f'Include "{self.directory}/absent"\n' + config.read_text()

@@ -1,5 +1,5 @@
-"""The files of contrib/alerts/ in the real daemon. Deliveries are read from the
-file that the shipped notify-log writes."""
+"""Runs the real daemon with the files of contrib/alerts/. Deliveries are read
+from the file that the shipped notify-log writes."""
 
 import datetime
 import pwd
@@ -40,7 +40,7 @@ def complaints(daemon):
 
 
 class Alert(NamedTuple):
-    """A line of notify-log."""
+    """A line that notify-log has written."""
 
     time: float
     severity: str
@@ -89,8 +89,8 @@ class NotifyFile:
 
 
 class ThresholdTest(BackendTest):
-    # In intervals. More than the two of the default: where a machine is busy,
-    # an interval may well come late.
+    # Timeout counts intervals. The default is two; on a busy machine an
+    # interval may well come too late for it.
     TIMEOUT = "Timeout 30\n"
 
     def start_alerts(self, replacements=None, groups=GROUPS, **options):
@@ -144,7 +144,8 @@ class ThresholdTest(BackendTest):
         return self.daemon.values()[group][metric]
 
     def value_at(self, time, metric):
-        """The values of the csv plugin at the moment of a notification."""
+        """Returns the value that the csv plugin wrote at the moment of a
+        notification."""
         for when, value in self.rows(metric):
             if abs(when - time) < 0.0005:
                 return value
@@ -155,5 +156,6 @@ class ThresholdTest(BackendTest):
 
 
 def line_about(shape):
-    """What is told after the path about a group of a single process."""
+    """Returns what the announcement has after the path, for a group of one
+    process."""
     return rf": PSS 6\d\.\d MiB.*; {shape.root} \S+ 6\d\.\d MiB\s*$"

@@ -34,7 +34,7 @@ SERVER_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def load_smaps(*options):
-    """The configuration of our plugin, in a Daemon."""
+    """Returns the configuration of our plugin in a Daemon."""
     return f"LoadPlugin smaps\n{plugin(*options)}\n"
 
 
@@ -79,7 +79,8 @@ def shipped(name, replacements=None):
 
 
 def fetch(url, data=None, headers=None):
-    """A GET, or a POST of data (bytes): (status, headers, body)."""
+    """Sends a GET, or a POST of data (bytes). Returns (status, headers, body).
+    """
     request = urllib.request.Request(url, data=data, headers=headers or {})
     # Servers on this host are never behind a proxy of the environment.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

@@ -1,4 +1,4 @@
-"""Notifications as mail: notify-email.conf."""
+"""notify-email.conf sends notifications as mail."""
 
 import email
 import re

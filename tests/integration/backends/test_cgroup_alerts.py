@@ -24,7 +24,7 @@ class ControlGroups(CgroupMixin, _ThresholdTest):
             )
         )
 
-    def test_the_kill_of_what_is_nearly_full_is_not_okay(self):
+    def test_a_kill_in_a_cgroup_that_is_nearly_full_is_a_failure(self):
         self.wait_severities(["OKAY"], "percent-cgroup_limit", "web")
         self.shape.grow(60)
         self.wait_severities(

@@ -10,7 +10,8 @@ from server import BackendTest, free_port, load_smaps, shape_group, shipped
 GROUP = "postgres"
 PASSWORDS = {"web1": "change-me-1", "web2": "change-me-2"}
 
-# In seconds, of the server and of the clients: FlushInterval is one, too.
+# The server and the clients have an interval of so many seconds; FlushInterval
+# is one, too.
 INTERVAL = 1
 TIMEOUT = 4
 
@@ -82,7 +83,7 @@ class FleetTest(BackendTest):
     # -- what the server knows --
 
     def fleet(self, function, metric):
-        """{time: value} of an aggregation over the hosts."""
+        """Returns {time: value} of an aggregation over the hosts."""
         groups = self.server.values("fleet", "aggregation")
         group = groups.get(f"smaps-{GROUP}-{function}", {})
         return by_time(group.get(metric, []))
@@ -177,7 +178,7 @@ class Sums(FleetTest):
         self.wait_sums(
             "memory-pss", 1, lambda: written(first, "memory-pss"), lost
         )
-        # Not when the server misses the client, but long before.
+        # The number goes down long before the server misses the client.
         nums = self.fleet("num", "memory-pss")
         alone = [t for t, num in nums.items() if t > lost and num == 1]
         self.assertLess(min(alone), alert.time - INTERVAL)
@@ -257,6 +258,6 @@ class Sums(FleetTest):
 
 
 def alerts_of(notify, host):
-    """Those that tell whether a client is there."""
+    """Returns the alerts that show whether a client is there."""
     identifier = f"{host}/smaps/duration-cycle"
     return [a for a in notify.alerts() if a.identifier == identifier]

@@ -66,7 +66,7 @@ class Dashboard:
         return [p for p in self.model["panels"] if p["type"] != "row"]
 
     def targets(self):
-        """(title of the panel, panel, target) of each query."""
+        """Yields (title of the panel, panel, target) of each query."""
         return [
             (panel["title"], panel, target)
             for panel in self.panels()
@@ -146,7 +146,7 @@ class PrometheusSource:
         ]
 
     def options(self, name, **chosen):
-        """The values of label_values(METRIC, LABEL)."""
+        """Returns the values of label_values(METRIC, LABEL)."""
         query = self.dashboard.variables[name]["query"]["query"]
         query = self.dashboard.fill(query, **chosen)
         metric, label = re.fullmatch(
@@ -159,7 +159,8 @@ class PrometheusSource:
 
     @staticmethod
     def legend(target, labels):
-        """The text of the legend, or what tells rows of a table apart."""
+        """Returns the text of the legend, or the labels by which rows of a
+        table differ."""
         if target["instant"]:
             return f"{labels['instance']} {labels['group']}"
         return re.sub(
@@ -289,7 +290,7 @@ class Queries(QueriesTest):
 
         self.each_target(check)
 
-    def test_what_is_by_group_returns_the_groups_that_were_chosen(self):
+    def test_queries_by_group_return_the_chosen_groups(self):
         by_group = set()
 
         def check(source, panel, target):
@@ -432,7 +433,7 @@ class Form(unittest.TestCase):
     def dashboards():
         return [Dashboard(kind) for kind in KINDS]
 
-    def test_make_dashboards_says_what_is_wrong(self):
+    def test_make_dashboards_reports_what_is_wrong(self):
         done = subprocess.run(
             [sys.executable, FILES / "make-dashboards", "/nonexistent"],
             stderr=subprocess.PIPE,
@@ -442,7 +443,7 @@ class Form(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"\Amake-dashboards: .*nonexistent.*\n\Z")
 
-    def test_what_every_dashboard_has_is_there(self):
+    def test_every_dashboard_has_what_grafana_needs(self):
         for dashboard in self.dashboards():
             model = dashboard.model
             for name in ("title", "uid", "description"):
@@ -501,7 +502,7 @@ class Form(unittest.TestCase):
                     {"type": dashboard.kind, "uid": "${datasource}"},
                 )
 
-    def test_every_variable_that_is_used_is_there(self):
+    def test_every_used_variable_is_defined(self):
         for dashboard in self.dashboards():
             text = json.dumps(dashboard.model)
             used = set(re.findall(r"\$\{?([a-z]\w*)", text)) - {
@@ -521,7 +522,7 @@ class Form(unittest.TestCase):
                 for target in panel.get("targets", []):
                     self.assertEqual("$host" in json.dumps(target), of_host)
 
-    def test_what_is_not_known_is_drawn_as_a_gap(self):
+    def test_unknown_values_are_drawn_as_a_gap(self):
         for dashboard in self.dashboards():
             for panel in dashboard.panels():
                 if panel["type"] == "timeseries":
@@ -531,7 +532,7 @@ class Form(unittest.TestCase):
                 self.assertNotRegex(json.dumps(target), r"fill\((?!null\))")
                 self.assertNotIn("or vector(", json.dumps(target))
 
-    def test_one_unknown_group_is_no_gap_in_a_sum(self):
+    def test_one_unknown_group_makes_no_gap_in_a_sum(self):
         """NaN is not above 0."""
         sums = [
             target["expr"]
@@ -542,7 +543,7 @@ class Form(unittest.TestCase):
         for expr in sums:
             self.assertTrue(expr.endswith(" >= 0)"), expr)
 
-    def test_overrides_and_sortings_name_what_is_there(self):
+    def test_overrides_and_sortings_name_existing_columns(self):
         for dashboard in self.dashboards():
             for panel in dashboard.panels():
                 text = json.dumps(

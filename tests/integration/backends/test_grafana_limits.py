@@ -130,7 +130,7 @@ class QueriesOfLimits(CgroupMixin, QueriesTest):
             self.assertTrue(0 < found["kills"] <= 1, (kind, found))
             self.assertEqual(found["leaks"], 0, kind)
 
-    def test_growth_is_in_bytes_a_second_and_what_is_left_in_seconds(self):
+    def test_growth_is_in_bytes_a_second_and_the_time_left_in_seconds(self):
         for title, metric in (
             ("Growth by group", "gauge-growth"),
             ("Time until the limit", "duration-until_limit"),

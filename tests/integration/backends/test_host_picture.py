@@ -88,7 +88,7 @@ def of_time(minutes):
 
 class HostPictureTest(PicturesTest):
     def draw_host(self, *arguments, data=None):
-        """(its file, its words)"""
+        """Draws a picture. Returns (its file, its words)."""
         (path,), words = self.draw(*arguments, "host", data=data)
         return path, words
 
@@ -126,7 +126,8 @@ class Division(HostPictureTest):
         self.assertAlmostEqual(groups / total, 8 / 16, delta=0.02)
 
     def height(self, path, colour):
-        """The pixels from the bottom of the stack to the top of an area."""
+        """Returns the pixels from the bottom of the stack to the top of an
+        area."""
         width, _, lines = read_png(path)
         wanted = {bytes.fromhex(text): text for text in [colour, *palette()]}
         found = {text: [] for text in wanted.values()}
@@ -138,7 +139,7 @@ class Division(HostPictureTest):
                     found[wanted[pixel]].append(i)
         return max(sum(found.values(), [])) - min(found[colour])
 
-    def test_what_is_nowhere_is_not_in_the_legend(self):
+    def test_parts_that_no_host_has_are_not_in_the_legend(self):
         _, words = self.draw_host()
         self.assertFalse([word for word in words if ":hugetlb_used " in word])
         for name in ("zram", "zswap", "swap_cache"):
@@ -179,7 +180,7 @@ class Division(HostPictureTest):
         notes = [word for word in words if "at any time\\: never " in word]
         self.assertEqual(len(notes), 1)
 
-    def test_the_host_is_no_group(self):
+    def test_the_host_is_not_drawn_as_a_group(self):
         for picture in (["stack"], ["counts"], ["host"], ["all"]):
             with self.subTest(picture):
                 files, words = self.draw(*picture)
@@ -195,7 +196,7 @@ class Division(HostPictureTest):
             _, words = self.draw("-m", *picture)
             self.assertEqual(self.row(words, "MemTotal"), ["16.0", "GiB"] * 3)
 
-    def test_the_parts_are_those_of_the_plugin(self):
+    def test_the_picture_has_the_same_parts_as_the_plugin(self):
         text = (ROOT / "plugin/core/report/host.c").read_text()
         published = re.findall(r'\[HOST_(?!OUTSIDE)\w+\] = "(\w+)"', text)
         text = SMAPS_GRAPH.read_text().split("PARTS = {")[1].split("}")[0]
@@ -204,7 +205,7 @@ class Division(HostPictureTest):
 
 
 class Absence(HostPictureTest):
-    """Parts that come and go, and hosts that tell nothing."""
+    """Some parts come and go, and some hosts have no values."""
 
     @classmethod
     def write(cls, data):
@@ -229,10 +230,10 @@ class Absence(HostPictureTest):
 
     def test_the_time_before_the_first_value_is_not_unknown(self):
         path, _ = self.draw_host("-h", "late")
-        # Only the time in which collectd stood still.
+        # A band shows only the time in which collectd stood still.
         self.assertEqual(runs(self.bands(path)), [False, True, False])
 
-    def test_a_host_without_values_is_said_and_all_goes_on(self):
+    def test_a_host_without_values_is_reported_and_all_goes_on(self):
         before = of_time((0, 150))
         for arguments in (["-h", "none"], ["-h", "late", *before]):
             done = self.graph(*arguments, "host")
@@ -248,7 +249,7 @@ class Absence(HostPictureTest):
             outside = self.row(words, "outside of these groups")
             self.assertEqual(outside, ["8.0", "GiB"] * 3)
 
-    def test_a_sum_over_hosts_is_no_group_either(self):
+    def test_a_sum_over_hosts_is_not_drawn_as_a_group(self):
         files, words = self.draw("-h", "fleet", "all")
         self.assertEqual(
             {path.name for path in files}, {"stack.png", "group-web.png"}
@@ -277,7 +278,7 @@ class CgroupLimit(HostPictureTest):
         self.assertEqual(self.row(words, "cgroup limit"), ["2.0", "GiB"] * 3)
         self.assertGreater(self.minutes_of(path, LIMIT_COLOUR), 300)
 
-    def test_no_limit_is_no_line(self):
+    def test_without_a_limit_no_line_is_drawn(self):
         for name in ("free", "none"):
             _, words = self.draw("group", name)
             self.assertFalse([word for word in words if ":cgroup l" in word])

@@ -55,7 +55,7 @@ bind-address = "127.0.0.1:{rpc}"
 
 
 class Influx:
-    """A running influxd with the listeners of contrib/influxdb."""
+    """Runs influxd with the listeners of contrib/influxdb."""
 
     def __init__(self, test, replacements=None):
         program = need_program("influxd", "influxdb")
@@ -88,7 +88,7 @@ class Influx:
         self.server.wait_url(f"http://127.0.0.1:{self.port}/ping", 204)
 
     def by_network(self):
-        """The shipped configuration of collectd, for this server."""
+        """Returns the shipped configuration of collectd, for this server."""
         return shipped(
             "influxdb/collectd.conf",
             {'"localhost" "25826"': f'"127.0.0.1" "{self.collectd_port}"'},

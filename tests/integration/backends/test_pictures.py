@@ -34,7 +34,7 @@ STOPPED = range(300, 340)  # collectd does not run
 
 
 def write_rrd(path, function, names=("value",)):
-    """A row for each minute; None is no value."""
+    """Writes a row for each minute; None is an unknown value."""
     path.parent.mkdir(parents=True, exist_ok=True)
     sources = [f"DS:{name}:GAUGE:120:U:U" for name in names]
     rows = [f"RRA:{kind}:0.1:1:{MINUTES}" for kind in ("AVERAGE", "MAX")]
@@ -116,14 +116,15 @@ class PicturesTest(unittest.TestCase):
         )
 
     def draw(self, *arguments, data=None):
-        """(its files, the words of all command lines)"""
+        """Draws pictures. Returns (its files, the words of all command lines).
+        """
         done = self.graph(*arguments, data=data)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         files = [Path(line) for line in done.stdout.splitlines()]
         return files, self.log.read_text().splitlines()
 
     def row(self, words, legend):
-        """The numbers of a line of the legend."""
+        """Returns the numbers of a line of the legend."""
         (word,) = (w for w in words if f":{legend} " in w and "  " in w)
         text = word.split(f":{legend} ")[1].split("\\l")[0].split(":")[0]
         return text.split()
@@ -173,7 +174,7 @@ class Host(PicturesTest):
         )
         self.assertEqual(self.row(words, "swap"), ["0", "B"] * 3)
 
-    def test_what_is_not_known_is_no_number(self):
+    def test_unknown_values_are_shown_as_a_dash(self):
         _, words = self.draw("group", "never")
         self.assertEqual(self.row(words, "highest PSS"), ["-"] * 3)
         _, words = self.draw("all")
@@ -204,10 +205,10 @@ class Host(PicturesTest):
             runs(self.bands(alone)), [False, True, False, True, False]
         )
         both = zip(self.bands(alone), self.bands(stack))
-        # But for the column at an edge.
+        # The column at an edge may differ.
         self.assertLessEqual(sum(one != other for one, other in both), 2)
 
-    def test_a_gap_in_a_stack_leaves_what_is_below_it(self):
+    def test_a_gap_in_a_stack_leaves_the_areas_below_it(self):
         (path,), _ = self.draw("-x", "small-*", "stack")
         counts = [len(some) for some in runs(column_colours(path, palette()))]
         # Twice there is the nightly one too.
@@ -221,14 +222,14 @@ class Host(PicturesTest):
 
     def test_a_group_that_has_ended_is_not_unknown(self):
         (path,), _ = self.draw("group", "nightly")
-        # Only the time in which collectd stood still.
+        # A band shows only the time in which collectd stood still.
         bands = self.bands(path)
         self.assertEqual(runs(bands), [False, True, False])
         minutes = sum(bands) * MINUTES / (len(bands) - 38)
         self.assertAlmostEqual(minutes, len(STOPPED), delta=5)
 
     def test_one_smaller_group_is_one(self):
-        # Of 15 groups with values.
+        # There are 15 groups with values.
         _, words = self.draw("-n", 12, "-x", "small-[ab]*", "stack")
         self.assertEqual(self.row(words, "1 smaller group")[1], "MiB")
         _, words = self.draw("-n", 12, "stack")
@@ -266,7 +267,7 @@ class Host(PicturesTest):
         self.assertIn("CDEF:below=pss,error,-,0,MAX", words)
         self.assertIn("CDEF:spread=pss,error,+,below,-", words)
 
-    def test_a_limit_that_is_none_is_said(self):
+    def test_a_malformed_limit_is_reported(self):
         for text in ("large", "=7G", "large=", "large=7X", "large=-1"):
             done = self.graph("-l", text, "stack")
             self.assertEqual(done.returncode, 1)
@@ -304,7 +305,7 @@ class Fleet(PicturesTest):
         (path,), _ = self.draw("-h", "fleet", "group", "db-main")
         self.assertEqual(runs(self.bands(path)), [False, True, False])
 
-    def test_counts_of_the_fleet_are_said_to_be_missing(self):
+    def test_missing_counts_of_the_fleet_are_reported(self):
         done = self.graph("-h", "fleet", "counts")
         self.assertEqual(done.returncode, 1)
         self.assertIn("no group with ps_count.rrd", done.stderr)

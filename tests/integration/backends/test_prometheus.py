@@ -82,7 +82,7 @@ def write_prometheus(port):
 
 
 class Prometheus:
-    """A running Prometheus that fetches from one port of this host."""
+    """Runs a Prometheus that fetches from one port of this host."""
 
     def __init__(self, test, target):
         program = need_program("prometheus", "prometheus")
@@ -123,7 +123,7 @@ class Prometheus:
         return json.loads(body)["data"]
 
     def query(self, text):
-        """[({label: value}, value)] of an instant query."""
+        """Returns [({label: value}, value)] of an instant query."""
         return [
             (series["metric"], float(series["value"][1]))
             for series in self.get("/api/v1/query", query=text)["result"]
@@ -140,7 +140,7 @@ class Prometheus:
 
 
 def run_promtool(directory, *arguments):
-    """(exit status, what it printed)"""
+    """Runs promtool. Returns (exit status, what it printed)."""
     done = subprocess.run(
         [need_program("promtool", "prometheus"), *arguments],
         cwd=directory,
@@ -257,7 +257,8 @@ class WhatPrometheusHolds(SharedTest):
 
     @staticmethod
     def group_of(labels):
-        """Or the part of the host's memory."""
+        """Returns the name of the group, or of the part of the host's memory.
+        """
         group = labels.get("group", "").replace(TAG, "")
         return group or labels.get("part", "")
 

@@ -152,7 +152,7 @@ class StoredValues(BackendTest):
             self.assertIn(name, names)
         self.assertIn(("smaps", "duration-cycle"), expected)
 
-    def test_the_configuration_tells_how_many_files_there_are(self):
+    def test_the_configuration_names_the_number_of_files(self):
         text = " ".join((CONTRIB / CONFIG).read_text().split("\n# "))
         for pattern, group in (
             (r"for each group (\d+) files", "known"),
@@ -206,7 +206,7 @@ LOW_BYTE = (255).__and__
 
 
 def unfilter(kind, line, above):
-    """A line of a PNG of three bytes a pixel, in place."""
+    """Decodes a line of a PNG of three bytes a pixel, in place."""
     if kind == 1:
         for colour in range(3):
             sums = accumulate(line[colour::3])
@@ -231,7 +231,7 @@ def unfilter_from_three(kind, line, above):
 
 
 def read_png(path):
-    """(width, height, lines of RGB bytes)"""
+    """Returns (width, height, lines of RGB bytes)."""
     data = path.read_bytes()
     if data[:8] != b"\x89PNG\r\n\x1a\n":
         raise AssertionError(f"{path} is no PNG")
@@ -340,7 +340,7 @@ class PictureTest(BackendTest):
         )
 
     def draw(self, *arguments):
-        """The files."""
+        """Draws pictures, and returns their files."""
         done = self.graph(*arguments)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return [Path(line) for line in done.stdout.splitlines()]
@@ -405,14 +405,14 @@ class Pictures(PictureTest):
 
     # -- what is wrong is said in one line --
 
-    def test_a_directory_that_is_missing_or_empty_is_said(self):
+    def test_a_missing_or_empty_directory_is_reported(self):
         empty = self.daemon.directory / "empty"
         empty.mkdir(exist_ok=True)
         self.assert_fails(["nothing", str(empty)], "stack", data=empty)
         missing = empty / "missing"
         self.assert_fails(["no directory", str(missing)], "all", data=missing)
 
-    def test_an_unknown_host_or_group_is_said_with_those_there_are(self):
+    def test_an_unknown_host_or_group_is_reported_with_the_known_ones(self):
         self.assert_fails(['"web1"', "test"], "-h", "web1", "stack")
         words = ['"four"', "one", "two", "three", ODD_NAME]
         self.assert_fails(words, *self.span, "group", "four")
@@ -426,12 +426,12 @@ class Pictures(PictureTest):
         done = self.graph(*self.span, "-h", "b: c", "stack", data=data)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
-    def test_a_time_without_values_is_said(self):
+    def test_a_time_without_values_is_reported(self):
         old = ("-s", "20200101", "-e", "20200102")
         self.assert_fails(["no values", "20200101"], *old, "stack")
         self.assert_fails(["no values", '"one"'], *old, "group", "one")
 
-    def test_a_mistake_in_the_command_line_is_said(self):
+    def test_a_mistake_in_the_command_line_is_reported(self):
         self.assert_fails(["stack", "--help"])
         self.assert_fails(["stack", "--help"], "stack", "group")
         self.assert_fails(["stack", "--help"], "group")

@@ -66,8 +66,8 @@ class Captures(ThresholdTest):
         self.directory = stage().new_directory() / "captures"
         return block.replace("/var/lib/collectd-smaps", str(self.directory))
 
-    def told(self):
-        """Alerts without a value of their own."""
+    def announcements(self):
+        """Returns the alerts that have no value of their own."""
         return [
             alert
             for alert in self.notify.alerts()
@@ -78,12 +78,12 @@ class Captures(ThresholdTest):
         shape = self.start_shape("anon", name="postgres", mib=60)
         self.start_alerts(PSS_LIMITS, groups=GROUPS + self.capture_block())
         (warning,) = self.wait_severities(["WARNING"], "memory-pss")
-        (told,) = wait_until(self.told, "the path of a capture")
-        self.assertEqual(told.severity, "OKAY")
-        self.assertGreater(told.time, warning.time)
-        path = Path(re.match("capture (.*?): ", told.message).group(1))
+        (announced,) = wait_until(self.announcements, "the path of a capture")
+        self.assertEqual(announced.severity, "OKAY")
+        self.assertGreater(announced.time, warning.time)
+        path = Path(re.match("capture (.*?): ", announced.message).group(1))
         self.assertEqual(path.parent, self.directory)
-        self.assertRegex(told.message, line_about(shape))
+        self.assertRegex(announced.message, line_about(shape))
         snapshot = json.loads(path.read_text())
         self.assertEqual(snapshot["trigger"]["type_instance"], "pss")
         pids = [process["pid"] for process in snapshot["processes"]]
@@ -163,8 +163,8 @@ class Unknown(ThresholdTest):
             self.assertGreater(pss, 50 * MIB)
 
     def test_a_killed_service_is_a_failure_beside_hidden_programs(self):
-        """Its group goes by program, and collectd, which is not root, is not
-        told that of others."""
+        """Its group goes by program, and collectd, which is not root, may not
+        know the programs of other users."""
         user = unprivileged_user()
         program = stage().new_directory(user) / "killed-service"
         shutil.copy(stage().shape, program)
