@@ -55,7 +55,7 @@ static void kill_on_host(const struct world *w, unsigned all) {
   proctree_print(&w->tree, 0, "vmstat", "pgfault 17\noom_kill %u\n", all);
 }
 
-/* As the control group tells it, and the host. */
+/* The kill is counted by the control group and by the host. */
 static void kill_in(struct world *w, const char *path, unsigned all) {
   cgroup_kill(w, path, all);
   kill_on_host(w, all);
@@ -131,7 +131,7 @@ WORLD_TEST(family_of_a_pid_file_has_the_memory_of_its_control_group) {
   expect_absent(w, "web", CGROUP_SHARED);
 }
 
-WORLD_TEST(member_elsewhere_makes_no_whole) {
+WORLD_TEST(group_with_a_member_elsewhere_is_not_a_whole_control_group) {
   cgroup_make(w, WEB, "1000\n");
   cgroup_join(w, 10, "a", WEB);
   cgroup_join(w, 11, "a", "/other.slice/b.service");
@@ -141,7 +141,7 @@ WORLD_TEST(member_elsewhere_makes_no_whole) {
   expect_absent(w, "g", CGROUP_ROOT);
 }
 
-WORLD_TEST(unit_and_slice_are_themselves_though_all_is_below_one) {
+WORLD_TEST(unit_and_slice_are_their_own_control_groups) {
   cgroup_make(w, WEB, "1000\n");
   cgroup_make(w, WEB "/worker", "10\n");
   cgroup_join(w, 10, "web", WEB "/worker");
@@ -196,7 +196,7 @@ WORLD_TEST(version_1_has_files_of_its_own) {
 }
 
 /* That is of all groups above, be they mounted or not. */
-WORLD_TEST(version_1_tells_the_least_limit) {
+WORLD_TEST(version_1_has_the_least_limit_of_all_levels) {
   start_web_of_version_1(w);
   cgroup_put(w, "/memory" WEB "/memory.usage_in_bytes", "1234\n");
   cgroup_put(w, "/memory" WEB "/memory.limit_in_bytes", "5000\n");
@@ -209,14 +209,14 @@ WORLD_TEST(version_1_tells_the_least_limit) {
   assert_true(group_of(w, "web.service")->cgroup->limit == CGROUP_LIMIT_NONE);
 }
 
-WORLD_TEST(controller_that_has_the_processes_elsewhere_says_nothing) {
+WORLD_TEST(controller_with_the_processes_elsewhere_is_ignored) {
   start_web(w);
   put_paths(w, "4:memory:/\n1:name=systemd:" WEB "\n");
   cgroup_put(w, "/memory/memory.usage_in_bytes", "1234\n");
   expect_absent(w, "web.service", CGROUP_ELSEWHERE);
 }
 
-WORLD_TEST(control_group_that_is_not_mounted_is_out_of_sight) {
+WORLD_TEST(control_group_that_is_not_mounted_has_no_values) {
   cgroup_join(w, 10, "web", WEB);
   world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
   expect_absent(w, "web.service", CGROUP_OUT_OF_SIGHT);
@@ -267,7 +267,7 @@ WORLD_TEST(removed_control_group_is_followed) {
   expect_absent(w, "web.service", CGROUP_UNKNOWN);
   cgroup_make(w, WEB, "2000\n");
   world_expect(w, 10, "web.service", "cgroup=2000");
-  /* Between two cycles: another process, and another limit. */
+  /* Between two cycles there come another process and another limit. */
   proctree_end(&w->tree, 10);
   cgroup_join(w, 11, "web", WEB);
   cgroup_make(w, WEB, "3000\n");
@@ -302,7 +302,7 @@ WORLD_TEST(limit_is_read_again_in_a_minute) {
 }
 
 /* Else a file that is read would look like a full control group. */
-WORLD_TEST(page_cache_that_comes_fast_is_known_before_the_minute_is_over) {
+WORLD_TEST(fast_growth_of_the_page_cache_is_read_within_the_minute) {
   start_web(w);
   cgroup_put(w, WEB "/memory.stat", "file 0\ninactive_file 0\n");
   cgroup_put(w, WEB "/memory.max", "1600\n");
@@ -334,7 +334,7 @@ WORLD_TEST(limits_are_read_in_one_of_six_cycles_each_in_turn) {
     cgroup_put(w, WEB "/memory.stat", text);
     cgroup_put(w, "/b.service/memory.stat", text);
     world_run(w, 10);
-    /* The statistics tell the cycle of their reading. */
+    /* The statistics show in which cycle they were read. */
     web += world_value(w, "web.service", "cgroup_file") == i;
     b += world_value(w, "b.service", "cgroup_file") == i;
     assert_true(web == web_before || b == b_before);
@@ -343,7 +343,7 @@ WORLD_TEST(limits_are_read_in_one_of_six_cycles_each_in_turn) {
   assert_int_equal(b, 10);
 }
 
-WORLD_TEST(kernels_without_a_sum_have_its_parts) {
+WORLD_TEST(kernel_memory_without_a_total_is_the_sum_of_its_parts) {
   start_web(w);
   cgroup_put(
       w, WEB "/memory.stat",
@@ -380,7 +380,7 @@ static void make_spared(struct world *w, const char *path) {
   cgroup_kill(w, path, 0);
 }
 
-/* A second service beside web. */
+/* Adds a second service beside web. */
 static void start_b(struct world *w, const char *path) {
   make_spared(w, path);
   cgroup_join(w, 20, "b", path);
@@ -430,7 +430,7 @@ WORLD_TEST(kills_outlive_a_restart) {
   world_expect(w, 10, "web.service", "oom_kill=2");
 }
 
-WORLD_TEST(kill_that_removed_the_control_group_is_told_by_its_parent) {
+WORLD_TEST(kill_in_a_removed_control_group_is_known_from_its_parent) {
   start_web(w);
   start_b(w, SYSTEM_B);
   kill_in(w, "/system.slice", 4);
@@ -483,7 +483,7 @@ WORLD_TEST(kill_during_a_cycle_is_counted_in_the_next) {
 }
 
 /* Either may be the one. */
-WORLD_TEST(kill_that_may_be_of_two_is_of_none) {
+WORLD_TEST(kill_that_may_be_in_two_groups_counts_in_none) {
   start_web(w);
   start_b(w, SYSTEM_B);
   kill_in(w, "/system.slice", 0);
@@ -516,7 +516,7 @@ WORLD_TEST(kill_while_a_service_was_away_is_not_its_own) {
   world_expect(w, 10, "web.service", "oom_kill=1");
 }
 
-/* As with systemd's ProcSubset=pid. */
+/* The tree has no vmstat, as with systemd's ProcSubset=pid. */
 WORLD_TEST(kills_are_looked_for_with_the_limit_where_the_host_shows_none) {
   start_web(w);
   cgroup_kill(w, WEB, 5);
@@ -526,7 +526,8 @@ WORLD_TEST(kills_are_looked_for_with_the_limit_where_the_host_shows_none) {
   world_assert(w, "web.service", "oom_kill=1");
 }
 
-/* One in a minute, for four hours: those of an hour and an eighth at most. */
+/* One kill comes in each minute, for four hours. At most those of an hour and
+ * an eighth count. */
 WORLD_TEST(kills_without_an_end_count_for_an_hour) {
   start_web(w);
   kill_in(w, WEB, 0);

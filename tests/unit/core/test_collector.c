@@ -95,7 +95,7 @@ WORLD_TEST(refused_executable_is_tried_twice_an_exec) {
 
 /* --- what cannot be read --- */
 
-WORLD_TEST(refused_rollup_is_not_known_and_the_rest_is) {
+WORLD_TEST(refused_rollup_leaves_the_other_values_known) {
   world_watch(w, collected_process(10, "a"));
   opens_refuse("smaps_rollup", EACCES);
   world_expect(w, 0, "g",
@@ -146,7 +146,7 @@ WORLD_TEST(hidden_process_is_counted_as_denied) {
 }
 
 /* A snapshot can do without it. */
-WORLD_TEST(refused_executable_is_trouble_where_a_rule_asks_for_it) {
+WORLD_TEST(refused_executable_is_reported_if_a_rule_uses_it) {
   world_watch(w, collected_process(10, "a"));
   world_keep_state(w);
   opens.refused_link = "exe";
@@ -160,7 +160,7 @@ WORLD_TEST(refused_executable_is_trouble_where_a_rule_asks_for_it) {
   assert_int_equal(world_diag(w, DIAG_EXECUTABLE_DENIED)->pid, 10);
 }
 
-WORLD_TEST(kernel_without_rollups_is_told_from_a_process_that_ended) {
+WORLD_TEST(kernel_without_rollups_differs_from_a_process_that_ended) {
   world_watch(w, collected_process(10, "a"));
   proctree_unlink(&w->tree, "10/smaps_rollup");
   world_run(w, 0);
@@ -194,7 +194,7 @@ static void make_settings(struct world *w) {
   assert_int_equal(settings_finish(&w->settings), 0);
 }
 
-WORLD_TEST(without_hooks_it_goes_by_the_systems_clock) {
+WORLD_TEST(without_hooks_the_clock_is_the_systems) {
   static const struct collector_hooks nothing = {.clock_ns = NULL};
 
   world_put(w, collected_process(10, "a"));
@@ -209,7 +209,7 @@ WORLD_TEST(without_hooks_it_goes_by_the_systems_clock) {
   }
 }
 
-WORLD_TEST(without_a_tree_there_is_no_collector) {
+WORLD_TEST(collector_is_not_made_without_a_tree) {
   struct collector *c = NULL;
 
   world_put(w, collected_process(10, "a"));
@@ -289,7 +289,7 @@ static int look_at(struct world *w, uint32_t pid, parsed *ret) {
   return rc;
 }
 
-WORLD_TEST(a_close_up_has_the_mappings_of_one_process_or_tells_why_not) {
+WORLD_TEST(a_close_up_has_the_mappings_of_one_process_or_the_reason) {
   parsed d = NULL;
 
   w->settings.read_timeout_ns = 100 * NS_PER_MS;

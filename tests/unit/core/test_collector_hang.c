@@ -92,7 +92,7 @@ static bool is_not_known(const struct world *w, const char *group) {
 /* Its known values may belong to the program before, or to the process that had
  * its pid: it is in the sums of neither group, and neither is known to be empty
  * for sure. */
-HANG_TEST(process_that_may_have_called_exec_is_not_known) {
+HANG_TEST(process_that_may_have_called_exec_is_unknown) {
   static const char *const failing[] = {"stat", "cmdline"};
 
   world_put(w,
@@ -172,7 +172,7 @@ HANG_TEST(known_process_whose_stat_hangs_stays_a_member) {
 }
 
 /* Its groups are not known until it may be read again. Its size is the same. */
-HANG_TEST(exec_of_a_hung_process_has_it_unidentified) {
+HANG_TEST(hung_process_is_unidentified_after_an_exec) {
   struct fake f = collected_process(10, "a");
 
   world_put(w, f);

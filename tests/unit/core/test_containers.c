@@ -85,7 +85,7 @@ WORLD_TEST(node_of_kubernetes_has_a_group_for_what_its_pods_have_in_common) {
   world_assert_members(w, "kubelet.service=1 prod_app=2 POD=2 other=0");
 }
 
-WORLD_TEST(malformed_file_is_told_with_its_first_process) {
+WORLD_TEST(malformed_file_is_reported_with_its_first_process) {
   const struct diag *d;
 
   put(w, 10, DOCKER(A));

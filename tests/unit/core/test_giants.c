@@ -298,7 +298,7 @@ ssize_t __wrap_pread(int fd, void *ret, size_t size, off_t at) {
   return (ssize_t)size;
 }
 
-/* That of no file of the tree. */
+/* No file of the tree knows this ioctl (PAGEMAP_SCAN). */
 int __wrap_ioctl(int fd, unsigned long request, ...) {
   (void)fd;
   (void)request;
@@ -469,8 +469,8 @@ static void live_buffers(struct stage *s) {
   live_outsiders(s);
 }
 
-/* By 5 % in each cycle, around the limit and far above. Some have reserved all
- * addresses before. */
+/* Memory changes by 5 % in each cycle, around the limit and far above it. Some
+ * have reserved all addresses before. */
 static void live_change(struct stage *s) {
   static const uint32_t usual[] = {1000, 2000, 2200, 2600, 4000, 6000};
 
@@ -612,14 +612,14 @@ static void live_unread(struct stage *s) {
     start(s, slot, 3000);
 }
 
-TEST(budget_that_is_too_small_for_samples_is_told) {
+TEST(budget_that_is_too_small_for_samples_is_reported) {
   struct stage *s = begin(
       &(const struct load){.live = live_unread, .budget_percent = 0.0002});
 
   for (; s->cycle < 20; s->cycle++)
     act(s);
   assert_true(world_counts(&s->world)->read_budget_wanted > 0.0002);
-  /* As many share the pages and the time of the group. */
+  /* Eight giants share the pages and the time of the group. */
   assert_int_equal(world_find(&s->world, "a")->track->giants, 8);
   world_remove(&s->world);
 }

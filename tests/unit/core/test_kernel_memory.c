@@ -33,7 +33,7 @@ WORLD_TEST(page_tables_are_read_with_the_memory) {
   world_assert(w, "a", "page_tables=268k");
 }
 
-WORLD_TEST(where_nobody_reports_page_tables_no_status_is_read) {
+WORLD_TEST(status_is_not_read_if_page_tables_are_not_reported) {
   struct config_error reason;
 
   w->settings.report.metrics = metric_find("default", &reason);
@@ -57,7 +57,7 @@ WORLD_TEST(each_thread_has_a_stack) {
 /* --- uptime --- */
 
 /* A container may have an uptime of its own, and start times of the host. */
-WORLD_TEST(a_tree_of_this_host_has_its_clock) {
+WORLD_TEST(uptime_in_a_tree_of_this_host_is_by_its_clock) {
   struct fake f = process_of(10, "a", 60);
 
   f.starttime = 0;

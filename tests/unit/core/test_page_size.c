@@ -54,7 +54,7 @@ static void follow(struct world *w, unsigned page_kb) {
 }
 
 /* The kernel's values are whole pages. */
-TEST(sums_of_what_is_read_and_has_grown_since) {
+TEST(sums_have_what_was_read_and_what_has_grown_since) {
   static const long page_sizes[] = {65536, 16384, 4096};
 
   for (size_t i = 0; i < LENGTH(page_sizes); i++) {

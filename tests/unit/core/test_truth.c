@@ -1,4 +1,5 @@
-/* Published values beside the truth, where statm does not tell. */
+/* Compares published values with the truth where statm does not show a change.
+ */
 #include "test.h"
 
 #include "measured.h"

@@ -46,7 +46,7 @@ WORLD_TEST(member_whose_program_is_hidden_later_may_be_there) {
   world_expect(w, 60, "g", "ps_count=0");
 }
 
-WORLD_TEST(refused_command_line_may_be_any) {
+WORLD_TEST(refused_command_line_may_match_any_rule) {
   world_put(w, collected_process(10, "thing"));
   world_group(w, "g", "CommandLine", "x*", NULL, NULL);
   world_group(w, "h", "CommandLine", "x*", "Comm", "other");
@@ -88,7 +88,8 @@ WORLD_TEST(name_of_an_unidentified_process_rules_it_out) {
   world_expect(w, 1, "another", "ps_count=0");
 }
 
-/* The path tells which container it is in, and not what that is called. */
+/* The path shows in which container it is, but not the name of the container.
+ */
 WORLD_TEST(container_of_an_unidentified_process_may_have_any_name) {
   struct fake f = collected_process(10, "b");
 

@@ -20,7 +20,7 @@
 #define WINDOWS 16
 #define WINDOW_PAGES 256
 
-/* The file with windows, and another one. */
+/* Two files are mapped: one in windows, and another. */
 enum { OBJECT_WINDOWS, OBJECT_MORE };
 
 static void change_window(struct stage *s, unsigned slot, unsigned window) {
@@ -140,7 +140,7 @@ TEST(a_busy_month_is_within_the_error) {
 
 /* One process maps and unmaps a window that another has, hour after hour, and
  * then rests: what it costs does not depend on how often that was. */
-TEST(windows_that_come_and_go_leave_nothing_behind) {
+TEST(errors_stay_small_while_windows_come_and_go) {
   static const unsigned outsiders[] = {0, 1, 4};
 
   for (size_t i = 0; i < LENGTH(outsiders); i++) {

@@ -1,4 +1,4 @@
-/* Lines that a plugin of a few intervals does not come to. */
+/* Tests lines that a run of a few intervals does not log. */
 #include "test.h"
 
 #include <errno.h>
@@ -21,7 +21,8 @@ static int make(void **state) {
 
 #define WORLD_TEST(name) TEST_WITH(name, make, world_teardown, struct world *w)
 
-/* Ten that take 60 ms each, once a minute: 1 % of a CPU. */
+/* Puts ten processes that take 60 ms each. To read each once a minute takes 1 %
+ * of a CPU. */
 static void put_dear(struct world *w, double percent) {
   w->settings.read_budget_percent = percent;
   world_walks_take(60 * NS_PER_MS);
@@ -39,7 +40,7 @@ static void run(struct world *w, struct log_state *s, unsigned seconds) {
   }
 }
 
-/* And again after an hour without. */
+/* The line is repeated if an hour has passed. */
 WORLD_TEST(read_budget_that_does_not_suffice_is_said_once) {
   struct log_state s = {.scarce = 0};
 
@@ -132,7 +133,8 @@ TEST(hang_of_all_readers_is_logged_until_a_reader_is_free) {
   assert_non_null(strstr(stub.logs[2], "has returned"));
 }
 
-/* Digits: the lines of an interval, of one soon after and one an hour later. */
+/* Each digit is a number of lines: of an interval, of one soon after, and of
+ * one an hour later. */
 TEST(each_problem_is_logged_as_often_as_it_deserves) {
   static const struct {
     enum diag_kind kind;
