@@ -1,6 +1,6 @@
 #include "draw.h"
 
-/* The state of xorshift64. */
+/* Holds the state of xorshift64. */
 static uint64_t state;
 
 void draw_begin(uint64_t seed) { state = seed; }

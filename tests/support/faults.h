@@ -27,7 +27,7 @@ void faults_pass(uint64_t ns);
 void faults_start(unsigned at, unsigned way);
 void faults_stop(void);
 
-/* Chooses a lane, before the start: 0, or 1 for further threads.
+/* Chooses a lane, before the start: 0 for the first thread, 1 for further ones.
  */
 void faults_watch(unsigned which);
 
@@ -45,13 +45,14 @@ unsigned faults_calls(void);
 /* The call that was made to fail since the start, or NULL: "read 10/statm:
  * EIO". Good until the next start. */
 const char *faults_made(void);
-/* Likewise, as the errno; 0 where nothing failed or a read was cut short. */
+/* Returns the errno of that call; 0 if nothing failed or a read was cut short.
+ */
 int faults_error(void);
 
 /* How many calls of that name there were since the start. */
 unsigned faults_calls_of(const char *name);
 
-/* Tells of a block of memory that the C library takes, and that free() gives
+/* Counts a block of memory that the C library takes, and that free() gives
  * back. */
 void faults_take_block(void);
 

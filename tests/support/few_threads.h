@@ -1,11 +1,11 @@
 /*
- * Lets threads run out where a test wants it. For programs that are linked with
- * --wrap=pthread_create (see the Makefile).
+ * Lets threads run out where a test wants it. A program that uses this is
+ * linked with --wrap=pthread_create (see tests.mk).
  */
 #ifndef SMAPS_TESTS_FEW_THREADS_H
 #define SMAPS_TESTS_FEW_THREADS_H
 
-/* The errno with which a further thread fails; 0 for success. */
+/* Starting a further thread fails with this errno; 0: it succeeds. */
 extern int threads_fail;
 
 #endif

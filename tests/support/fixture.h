@@ -1,4 +1,5 @@
-/* Texts for the tests of parsers, and what every parser has to keep to. */
+/* Reads texts for the tests of parsers, and checks what every parser has to
+ * keep to. */
 #ifndef SMAPS_TESTS_FIXTURE_H
 #define SMAPS_TESTS_FIXTURE_H
 
@@ -7,23 +8,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A row of a table of texts. */
+/* Tables of texts have such rows. */
 struct text_case {
   const char *name;
   const char *text;
   size_t len;
 };
 
-/* Reads a file of tests/fixtures/text whole. The text stays until the next
+/* Reads a whole file of tests/fixtures/text. The text stays until the next
  * call. */
 struct span fixture_load(const char *name);
 
-/* A copy that ends where the text does, so that ASan sees a step too far. To be
- * freed by the caller. */
+/* Returns a copy that ends where the text does: ASan reports a read beyond it.
+ * The caller frees it. */
 char *fixture_copy(const char *text, size_t len);
 
-/* Fills what a failure has to leave alone, and fails the test where one has
- * not. */
+/* The first fills *ret with a pattern. The second fails the test if a call that
+ * failed has changed it. */
 void fixture_taint(void *ret, size_t size);
 void fixture_assert_untouched(const void *ret, size_t size);
 
@@ -57,11 +58,11 @@ int fixture_end(int outcome, const void *ret, size_t size);
 
 typedef bool (*is_taken_function)(const char *text, size_t len);
 
-/* Each of the texts is to be refused. */
+/* Fails the test unless each of the texts is refused. */
 void fixture_refuse(const struct text_case *cases, size_t n,
                     is_taken_function is_taken);
 
-/* The text is to be refused wherever it is cut short. */
+/* Fails the test unless the text is refused wherever it is cut short. */
 void fixture_refuse_cuts(const char *name, const char *text, size_t len,
                          is_taken_function is_taken);
 

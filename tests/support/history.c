@@ -24,7 +24,7 @@ static const char *const op_names[OP_KINDS] = {
     [OP_STOP_MERGING] = "stop merging",
     [OP_UNMERGE] = "unmerge"};
 
-/* A number from the history's own sequence: splitmix64. */
+/* Draws a number from the history's own sequence: splitmix64. */
 static unsigned history_draw(struct history *h, unsigned below) {
   uint64_t x = h->random += 0x9e3779b97f4a7c15;
 
@@ -33,7 +33,7 @@ static unsigned history_draw(struct history *h, unsigned below) {
   return (unsigned)((x ^ x >> 31) % below);
 }
 
-/* As many of a few pages as of many. */
+/* Small numbers of pages are as frequent as large ones. */
 static uint32_t draw_pages(struct history *h) {
   return 1 + history_draw(h, 2U << history_draw(h, 9));
 }

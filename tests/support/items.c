@@ -14,7 +14,7 @@ static char *take(const char **at, size_t len) {
   return text;
 }
 
-/* 'a string', a number, true or false. */
+/* Adds 'a string', a number, true or false. */
 static void add_value(oconfig_item_t *item, const char **at) {
   oconfig_value_t value = {.type = OCONFIG_TYPE_STRING};
   char *end;
@@ -38,7 +38,7 @@ static void add_value(oconfig_item_t *item, const char **at) {
   item->values[item->values_num++] = value;
 }
 
-/* Adds what there is up to the end of the block. */
+/* Adds the items up to the end of the block. */
 static void add_items(oconfig_item_t *block, const char **at) {
   while (*at += strspn(*at, " \n"), **at && strncmp(*at, "</", 2) != 0) {
     bool is_block = **at == '<';

@@ -1,4 +1,4 @@
-/* Configurations, as the daemon's parser makes them. */
+/* Makes configurations as the daemon's parser does. */
 #ifndef SMAPS_TESTS_ITEMS_H
 #define SMAPS_TESTS_ITEMS_H
 
@@ -10,8 +10,8 @@
 oconfig_item_t items_parse(const char *text);
 void items_free(oconfig_item_t *block);
 
-/* Hands such a block to the plugin (stub_daemon.h), and is done with it. The
- * text is printed as by printf(). */
+/* Hands such a block to the plugin (stub_daemon.h), and frees it. The text is
+ * printed as by printf(). */
 int configure(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -6,7 +6,7 @@
 /* PSS_SHIFT: the kernel adds up the parts of pages in bytes of so many bits
  * more, and prints kB rounded down (fs/proc/task_mmu.c). */
 #define PSS_SHIFT 12
-/* fault_around_bytes, in pages of 4 kB. */
+/* fault_around_bytes is 16 pages of 4 kB. */
 #define AROUND_PAGES 16
 /* Faults of a process that has just begun. */
 #define FAULTS_AT_FIRST 100

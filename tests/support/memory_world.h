@@ -1,6 +1,6 @@
 /*
  * A machine whose memory is known page by page. Processes fork, touch, write,
- * unmap, swap, exec and exit; for each of them the world tells what the kernel
+ * unmap, swap, exec and exit; for each of them the world knows what the kernel
  * would print: its rollup, statm, minor faults and VmSwap.
  *
  * Processes have a slot. An operation on a slot without a process, or a fork
@@ -40,7 +40,7 @@ struct memory_process {
   uint32_t minor_faults;
 };
 
-/* A file, or a piece of shmem: a range of pages. */
+/* A file or a piece of shmem is a range of pages. */
 struct memory_object {
   uint32_t first, pages;
   uint8_t kind;
@@ -71,7 +71,7 @@ struct memory_world {
 void memory_world_init(struct memory_world *w, uint64_t page_size,
                        const uint32_t object_pages[MEMORY_OBJECTS]);
 
-/* A process with a program of its own and no parent in the world. */
+/* Starts a process with a program of its own and no parent in the world. */
 void memory_start(struct memory_world *w, unsigned slot);
 
 /* The child has all anonymous memory of its parent and, as the kernel leaves
@@ -92,25 +92,27 @@ void memory_shrink(struct memory_world *w, unsigned slot, uint32_t pages,
 /* A page that others have too is copied; one that they have left is kept. */
 void memory_write(struct memory_world *w, unsigned slot, uint32_t pages,
                   uint16_t at);
-/* Pages of an object. With fault-around one fault brings up to 16 of them. */
+/* Maps pages of an object. With fault-around one fault brings up to 16 of them.
+ */
 void memory_map(struct memory_world *w, unsigned slot, unsigned object,
                 uint32_t pages, uint16_t at, bool is_around);
 void memory_unmap(struct memory_world *w, unsigned slot, unsigned object,
                   uint32_t pages, uint16_t at);
-/* Anonymous memory, away from all who have it. */
+/* Takes anonymous memory from all processes that have it. */
 void memory_swap_out(struct memory_world *w, unsigned slot, uint32_t pages,
                      uint16_t at);
-/* Back to the process that asks for it; a write takes a copy if it must. */
+/* Brings memory back to the process that asks for it; a write takes a copy if
+ * it must. */
 void memory_swap_in(struct memory_world *w, unsigned slot, uint32_t pages,
                     uint16_t at, bool is_write);
-/* Back to all. */
+/* Brings all memory back to all. */
 void memory_swap_off(struct memory_world *w);
 
-/* KSM finds private pages of the one to be as some of the other, and lets both
- * have one. */
+/* KSM finds that private pages of the one are equal to some of the other, and
+ * both get the same page. */
 void memory_merge(struct memory_world *w, unsigned slot, unsigned other,
                   uint32_t pages);
-/* It stops; or takes all apart that it has merged. */
+/* KSM stops; or it copies each merged page for each process. */
 void memory_stop_merging(struct memory_world *w);
 void memory_unmerge(struct memory_world *w);
 
@@ -118,7 +120,7 @@ void memory_read_ksm(const struct memory_world *w, struct ksm *ret);
 
 bool memory_is_swap_used(const struct memory_world *w);
 
-/* Of all slots; zero for those without a process. */
+/* Sets what the files of each process show; zero for slots without one. */
 void memory_view_all(const struct memory_world *w,
                      struct memory_view ret[MEMORY_SLOTS]);
 

@@ -1,5 +1,5 @@
-/* A process in a proc tree whose pages are read (proctree.h), and the tools
- * for that. Its clock moves when it is asked, and pauses take no time. */
+/* Makes a process in a proc tree (proctree.h), and what is needed to read its
+ * pages. Its clock moves when it is asked, and pauses take no time. */
 #ifndef SMAPS_TESTS_PAGED_H
 #define SMAPS_TESTS_PAGED_H
 
@@ -23,7 +23,7 @@ struct paged {
   const char *file; /* that was being read in the last pause */
 };
 
-/* One process at a time. It has no maps and no pagemap yet. */
+/* Makes the process, one at a time. It has no maps and no pagemap yet. */
 void paged_make(struct paged *p, unsigned pages);
 void paged_remove(struct paged *p);
 

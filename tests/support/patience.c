@@ -49,7 +49,7 @@ static bool is_running(const char *tid) {
   return name_end && strchr("RD", name_end[2]);
 }
 
-/* Nanoseconds on a processor. */
+/* Returns how many nanoseconds the thread has run on a processor. */
 static uint64_t run_time(const char *tid) {
   char text[128];
 

@@ -9,7 +9,7 @@ struct proctree {
   char root[64];
 };
 
-/* The content of the files of a process. Zero and NULL mean the plainest:
+/* What the files of a process contain. Zero and NULL have simple meanings:
  * state 'S', one thread, no exe link, empty command line, cgroup "0::/". */
 struct fake {
   uint32_t pid, ppid;
@@ -30,7 +30,7 @@ struct fake {
   unsigned pss_kb;    /* as if the rest of what is shared had two, where 0 */
   unsigned swap_kb;   /* divided by `sharers`, where these are given */
   unsigned faults;    /* minor ones; 10 where 0 */
-  unsigned tables_kb; /* page tables; none are told of where 0 */
+  unsigned tables_kb; /* page tables; 0: status has no such line */
   unsigned huge_kb;   /* anonymous, in huge pages */
 };
 
@@ -50,10 +50,10 @@ int proctree_teardown(void **state);
 /* Writes all files of a process, over those that are there. */
 void proctree_put(const struct proctree *t, const struct fake *f);
 
-/* Its stat alone. */
+/* Writes its stat alone. */
 void proctree_put_stat(const struct proctree *t, const struct fake *f);
 
-/* The same for a thread of it, under task/, and under its id by a link. */
+/* Writes the files of a thread under task/, and a link to them under its id. */
 void proctree_put_thread(const struct proctree *t, uint32_t pid,
                          const struct fake *thread);
 
@@ -67,7 +67,7 @@ void proctree_print(const struct proctree *t, uint32_t pid, const char *file,
                     const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* A mapping of a process: dirty pages, as above. */
+/* A mapping of a process has dirty pages, as above. */
 struct fake_mapping {
   const char *name;               /* NULL for none */
   const char *permissions;        /* NULL for "rw-p" */
@@ -83,13 +83,13 @@ void proctree_put_smaps(const struct proctree *t, uint32_t pid,
 
 /* --- pages: maps, pagemap and kpagecount --- */
 
-/* Entries of pagemap without their frame. */
+/* These are entries of pagemap without their frame. */
 #define FAKE_ANON (UINT64_C(1) << 63)
 #define FAKE_FILE (UINT64_C(1) << 63 | UINT64_C(1) << 61)
 #define FAKE_EXCLUSIVE (UINT64_C(1) << 56)
 #define FAKE_SWAPPED (UINT64_C(1) << 62)
 
-/* A mapping; addresses in bytes. */
+/* A mapping has addresses in bytes. */
 struct fake_range {
   uint64_t start, end;
   const char *permissions; /* NULL for "rw-p" */
@@ -118,18 +118,19 @@ void fake_pages_count_each(const struct proctree *t, uint64_t frame,
 
 /* --- what happens to files --- */
 
-/* Has whoever reads a file wait (it is a FIFO), until he is woken and finds it
- * empty; to wake waits for one to be there. The file is gone then. */
+/* Turns a file into a FIFO, so that its reader waits until it is woken; the
+ * reader then finds the file empty. proctree_wake() waits until there is a
+ * reader. The file is gone then. */
 void proctree_hang(const struct proctree *t, const char *path);
 void proctree_wake(const struct proctree *t, const char *path);
 /* The same, whether anybody waits or not. */
 void proctree_release(const struct proctree *t, const char *path);
 
-/* Moves a file; who waits for it goes on waiting. */
+/* Moves a file; its reader goes on waiting. */
 void proctree_rename(const struct proctree *t, const char *from,
                      const char *to);
 
-/* Removes a file or a directory below the root, with all in it. */
+/* Removes a file or a directory below the root, with everything in it. */
 void proctree_unlink(const struct proctree *t, const char *path);
 
 /* Removes a process. */

@@ -1,5 +1,6 @@
-/* A reader, over a proc tree with one process, and files that are fed while it
- * reads them. For programs with patience.h and few_threads.h. */
+/* Makes a reader over a proc tree with one process, and feeds files while it
+ * reads them. Programs that use this are linked with patience.o and
+ * few_threads.o. */
 #ifndef SMAPS_TESTS_READING_H
 #define SMAPS_TESTS_READING_H
 
@@ -9,7 +10,7 @@
 #include "proctree.h"
 #include "read/reader.h"
 
-/* What a question to the reader's clock takes. */
+/* A question to the reader's clock takes so long. */
 #define TOOK_NS 7000
 
 #define PAGES(kb) (KIB * (kb) / (uint64_t)sysconf(_SC_PAGESIZE))
@@ -22,27 +23,27 @@ struct reading_world {
   struct process p; /* pid 10, alike in the tree */
 };
 
-/* One at a time, for TEST_WITH(). */
+/* Fixtures for TEST_WITH(): there is one world at a time. */
 int reading_make(void **state);
 int reading_unmake(void **state);
 
 /* Makes the reader anew, with this limit. */
 void reading_restart(struct reading_world *f, uint64_t read_timeout_ns);
 
-/* A server of 8 MiB, of which 2 are shared. */
+/* Returns a server of 8 MiB, of which 2 MiB are shared. */
 struct fake server(uint32_t pid);
 
 void reading_put(const struct reading_world *f, struct fake fake);
 void reading_write(const struct reading_world *f, const char *path,
                    const char *text);
 
-/* Makes stat of pid 10 tell so many page faults. */
+/* Makes stat of pid 10 show so many page faults. */
 void reading_put_faults(const struct reading_world *f, unsigned faults);
 
-/* Three pages that are the process's own. */
+/* Gives the process three pages of its own. */
 void reading_put_pages(const struct reading_world *f, uint32_t pid);
 
-/* Reads of process 10. */
+/* Runs a read of process 10. */
 struct read_job reading_run(struct reading_world *f, enum read_kind kind);
 
 /*

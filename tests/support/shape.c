@@ -170,7 +170,7 @@ static void shape_read(const char *p, size_t bytes) {
     (void)*(const volatile char *)(p + at);
 }
 
-/* A private anonymous mapping, written. */
+/* Maps private anonymous memory, and writes it. */
 static char *shape_new_private(size_t bytes) {
   char *p;
 
@@ -227,8 +227,8 @@ static void shape_fork_children(struct shape *s, char *memory,
   }
 }
 
-/* One command line, without its newline. False at the end of file. Byte by
- * byte: what follows the line may be for another process. */
+/* Reads one command line, without its newline. False at the end of file. Byte
+ * by byte: what follows the line may be for another process. */
 static bool shape_read_line(int fd, char *line, size_t size) {
   size_t len = 0;
   char c = '\0';
@@ -276,7 +276,7 @@ static void *allocate(size_t n, size_t size) {
   return p;
 }
 
-/* Strings given as bytes, with a NUL between each two. */
+/* The strings are given as bytes, with a NUL between each two. */
 static char **argv_of_hex(const char *hex) {
   size_t size = strlen(hex) / 2 + 1;
   char *bytes = allocate(size, 1);
@@ -333,7 +333,7 @@ static void own_private(const struct shape *s, char *memory) {
   shape_new_private(s->bytes);
 }
 
-/* Private memory, as much in each child as in the root. */
+/* Each child has as much private memory as the root. */
 static void run_anon(struct shape *s) {
   shape_fork_children(s, NULL, own_private);
   shape_new_private(s->bytes);
@@ -344,7 +344,7 @@ static void write_all(const struct shape *s, char *memory) {
   shape_write(memory, s->bytes);
 }
 
-/* One shared mapping, touched by the children and not by the root. */
+/* The children touch one shared mapping, and the root does not. */
 static void run_shm(struct shape *s) {
   char *memory = shape_map_small(s->bytes, MAP_SHARED);
 
@@ -540,7 +540,7 @@ static void run_forkexec(struct shape *s) {
   shape_hold();
 }
 
-/* Execs itself, for an argv of its own. */
+/* The process calls exec with its own program, to set its argv. */
 static void run_named(struct shape *s) { shape_exec(s, s->name); }
 
 /* Half of them as forked, half through an exec. */

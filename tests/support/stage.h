@@ -1,6 +1,6 @@
-/* A world of memory (memory_world.h), the proc tree that shows it, and a
- * collector that watches the tree: how far what is published is from the truth.
- */
+/* Judges how far published values are from the truth, with a world of memory
+ * (memory_world.h), the proc tree that shows it, and a collector that watches
+ * the tree. */
 #ifndef SMAPS_TESTS_STAGE_H
 #define SMAPS_TESTS_STAGE_H
 
@@ -37,15 +37,16 @@ struct stage {
   bool is_alone;   /* the process of slot 3 is called "g3", else by its group */
   double far;      /* as a part of the resident memory */
   double rounding; /* what the kernel and the core round off, in bytes */
-  /* Writes what else there is of a process; returns the size of its mappings,
-   * in pages. NULL for 100000. */
+  /* Writes further files of a process, and returns the size of its mappings in
+   * pages. NULL: no further files, and 100000 pages. */
   uint64_t (*put_pages)(struct stage *s, unsigned slot);
 };
 
-/* The only one; readings are adaptive, and there are no groups yet. */
+/* Begins the only stage; readings are adaptive, and there are no groups yet. */
 struct stage *stage_begin(const uint32_t object_pages[MEMORY_OBJECTS]);
 
-/* How many cycles a test is to have: of an environment variable, or so many. */
+/* Returns how many cycles a test has: the environment variable says it, or
+ * `usual`. */
 unsigned long stage_cycles(const char *variable, unsigned long usual);
 
 bool stage_has(const struct stage *s, unsigned slot);
@@ -53,7 +54,7 @@ bool stage_has(const struct stage *s, unsigned slot);
 /* Processes are called by their group: "a" or "b"; outsiders are not. */
 const char *stage_comm(const struct stage *s, unsigned slot);
 
-/* Has the tree show the memory as it is. */
+/* Makes the tree show the memory as it is. */
 void stage_show(struct stage *s);
 
 /* Runs a cycle, and counts what it reads. */
@@ -62,7 +63,7 @@ void stage_run(struct stage *s, unsigned seconds);
 /* Adds to the tally how far the values of a group are off, of which these slots
  * are the members. */
 void stage_judge(struct stage *s, const char *name, unsigned slots);
-/* The same for that of a group's number in the world of memory. */
+/* Judges the group that has this number in the world of memory. */
 void stage_judge_group(struct stage *s, unsigned group);
 
 #endif

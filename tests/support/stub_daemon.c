@@ -9,7 +9,7 @@ struct stub_daemon stub;
 static char host[] = "stub";
 char *hostname_g = host;
 
-/* Snapshots are told of on a thread of their own. */
+/* Snapshots are announced on a thread of their own. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* The daemon has one in the threads that it starts, and in no other. */
@@ -87,7 +87,7 @@ int plugin_register_notification(const char *name,
   return 0;
 }
 
-/* Adds meta data behind what is there. NULL without memory. */
+/* Appends meta data. Returns NULL if there is no memory. */
 static notification_meta_t *add_meta(notification_t *n, const char *name,
                                      enum notification_meta_type_e type) {
   notification_meta_t **end = &n->meta;

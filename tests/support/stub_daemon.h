@@ -1,4 +1,5 @@
-/* The part of collectd's daemon that the plugin calls, as a recorder. */
+/* Replaces the part of collectd's daemon that the plugin calls, and records the
+ * calls. */
 #ifndef SMAPS_TESTS_STUB_DAEMON_H
 #define SMAPS_TESTS_STUB_DAEMON_H
 
@@ -60,7 +61,7 @@ void stub_clear(void);
 /* n_logs, while another thread may be logging. */
 size_t stub_logs(void);
 
-/* A dispatched value by its identifier, or NULL. */
+/* Finds a dispatched value by its identifier, or NULL. */
 const struct stub_value *stub_find(const char *identifier);
 
 #endif

@@ -13,7 +13,7 @@ static size_t n_tests;
 
 static CMFixtureFunction group_setup, group_teardown;
 
-/* Compilers order constructors as they like. */
+/* Compilers call constructors in any order. */
 void test_add(const struct CMUnitTest *test, unsigned line) {
   size_t i;
 

@@ -21,7 +21,7 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-/* A literal and its length, NULs within it counted. */
+/* Expands to a literal and its length, with the NULs in it. */
 #define TEXT(literal) literal, sizeof(literal) - 1
 
 /*
@@ -64,7 +64,8 @@
     return 0;                                                                  \
   }
 
-/* Runs around all tests of the file; NULL for nothing. */
+/* Runs the setup before all tests of the file and the teardown after them;
+ * either may be NULL. */
 #define TEST_GROUP(setup, teardown)                                            \
   __attribute__((constructor)) static void add_group(void) {                   \
     test_group(setup, teardown);                                               \

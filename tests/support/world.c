@@ -53,7 +53,7 @@ static uint64_t clock_ns(void) {
 
 static uint64_t wall_clock_ns(void) { return wall_ns; }
 
-/* Told on the writer's thread. */
+/* The writer's thread appends to these. */
 #define WRITTEN_MAX 64
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;

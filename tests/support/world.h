@@ -1,4 +1,5 @@
-/* A proc tree with a collector that watches it, under a clock of our own. */
+/* A world has a proc tree, a collector that watches it, and a clock of its own.
+ */
 #ifndef SMAPS_TESTS_WORLD_H
 #define SMAPS_TESTS_WORLD_H
 
@@ -13,7 +14,7 @@ struct world {
   struct collector *collector;
 };
 
-/* The result of a snapshot, as the collector has told it. */
+/* The result of a snapshot, as the collector has reported it. */
 struct world_written {
   enum document_kind kind;
   char subject[GROUP_NAME_SIZE];
@@ -22,9 +23,9 @@ struct world_written {
   int error;
 };
 
-/* An empty tree and no rule; every member is read in every cycle (and MaxAge is
- * a minute), and all values are reported, unless the settings are changed
- * before the first. */
+/* Makes an empty tree and no rule. Every member is read in every cycle, MaxAge
+ * is a minute, and all values are reported; a test may change the settings
+ * before the first cycle. */
 void world_make(struct world *w);
 void world_remove(struct world *w);
 
@@ -44,63 +45,67 @@ void world_other(struct world *w, const char *name);
 
 /* Writes the files of a process. */
 void world_put(const struct world *w, struct fake f);
-/* The same, and adds a group "g" that takes every process. */
+/* Writes them, and adds a group "g" that takes every process. */
 void world_watch(struct world *w, struct fake f);
-/* The same, and runs the first cycle. */
+/* Does both, and runs the first cycle. */
 void world_start(struct world *w, struct fake f);
-/* Makes the tree one of our own pid namespace, in which pid 1 is for all to see
- * and the kernel can be asked who shares memory. */
+/* Makes the tree one of our own pid namespace: pid 1 is not hidden, and the
+ * core may ask the kernel who shares memory. */
 void world_make_own(const struct world *w);
-/* The same with a smaps, of one mapping that has all of its private memory. */
+/* Writes a process with a smaps of one mapping, which has all of its private
+ * memory. */
 void world_put_mapped(const struct world *w, struct fake f, const char *name);
 
 /* Runs a cycle, `seconds` after the last one; the collector is made for the
  * first. Returns what collector_cycle() does. */
 int world_cycle(struct world *w, unsigned seconds);
-/* The same for one that is to succeed. */
+/* Runs a cycle that has to succeed. */
 void world_run(struct world *w, unsigned seconds);
 void world_run_times(struct world *w, unsigned n, unsigned seconds);
-/* The same for one that is to read so many rollups. */
+/* Runs a cycle that has to read so many rollups. */
 void world_run_reading(struct world *w, unsigned seconds, uint64_t n);
-/* The same for one in which so many processes are to hang. */
+/* Runs a cycle in which so many processes have to hang. */
 void world_run_hung(struct world *w, unsigned seconds, uint64_t n);
-/* Runs cycles until none hangs: a reader that was woken comes back when it
- * does. */
+/* Runs cycles until no reader hangs: one that was woken takes its time to
+ * return. */
 void world_run_until_none_hangs(struct world *w);
 
 /* The time of day at the first cycle's beginning; it goes on with the cycles.
  */
 #define WORLD_WALL_NS (UINT64_C(1795268701) * 1000000000)
-/* Sets the clock of that time forward or back, and no other clock. */
+/* Sets only the clock of that time forward or back. */
 void world_step(int64_t seconds);
 
-/* Has snapshots written: the state to "state" in the tree, in the first cycle
- * already, and captures to "captures" in it. Before the first cycle. */
+/* Makes the collector write snapshots: the state to "state" in the tree, from
+ * the first cycle on, and captures to "captures" in it. To be called before the
+ * first cycle. */
 void world_keep_state(struct world *w);
 void world_keep_captures(struct world *w);
 
-/* Raises an alarm about a value of a group; or a warning about its PSS. */
+/* Raises an alarm about a value of a group; the second raises a warning about
+ * its PSS. */
 void world_raise_as(struct world *w, const char *group,
                     const char *type_instance, enum severity severity);
 void world_raise(struct world *w, const char *group);
 
-/* The result of the snapshot with that index, from 0 for the first; waits
- * for it. */
+/* Waits for the result of the snapshot with that index, 0 for the first. */
 const struct world_written *world_written(size_t index);
-/* How many were told of; all that were given are, once the world is stopped. */
+/* Returns how many results there are. Once the world is stopped there is one
+ * for each snapshot. */
 size_t world_n_written(void);
 /* Frees the collector. */
 void world_stop(struct world *w);
 
 /* Lets readings take so long in each cycle, and saves nothing for the next;
- * with 0 nothing is read that need not be. Before the first cycle. */
+ * with 0 only due processes are read. To be called before the first cycle. */
 void world_budget(struct world *w, uint64_t ns);
-/* The same, for a single reading of a small process. */
+/* Lets a cycle read a single small process for its error. */
 void world_budget_for_one(struct world *w);
 
-/* How long each reading takes from now on; with 0 a microsecond. */
+/* Sets how long each reading takes from now on; with 0 it takes a microsecond.
+ */
 void world_walks_take(uint64_t ns);
-/* And lets it wait so long for the processor besides. */
+/* Makes each reading wait so long for the processor besides. */
 void world_walks_wait(uint64_t ns);
 
 /* Takes processor time, of the thread that calls it. */
@@ -109,19 +114,20 @@ void world_spend(uint64_t ns);
 /* Lets time pass; a microsecond passes by each question to the clock. */
 void world_pass(uint64_t ns);
 
-/* A reported group of the last cycle, or NULL. */
+/* Finds a reported group of the last cycle, or NULL. */
 const struct group *world_find(const struct world *w, const char *name);
 
-/* How many groups the last cycle reports. */
+/* Counts the groups that the last cycle reports. */
 size_t world_groups(const struct world *w);
 
-/* How many members a group has; 0 where it is not reported. */
+/* Counts the members of a group; 0 if it is not reported. */
 unsigned world_members(const struct world *w, const char *name);
 
 /* Asserts how many members groups have: "web=2 rest=0". */
 void world_assert_members(const struct world *w, const char *members);
 
-/* A value of a group as it is published, by its name in Report; and in kB. */
+/* Returns a value of a group as it is published, by its name in Report; the
+ * second in kB. */
 double world_value(const struct world *w, const char *group,
                    const char *metric);
 double world_kb(const struct world *w, const char *group, const char *metric);
@@ -130,12 +136,12 @@ double world_kb(const struct world *w, const char *group, const char *metric);
  * The other arguments are printed into the text, as by printf(). */
 void world_assert(const struct world *w, const char *group, const char *values,
                   ...) __attribute__((format(printf, 3, 4)));
-/* The same after a cycle. */
+/* Runs a cycle, and then does the same. */
 void world_expect(struct world *w, unsigned seconds, const char *group,
                   const char *values, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Counts and troubles of the last cycle. */
+/* Return counts and problems of the last cycle. */
 const struct collector_counts *world_counts(const struct world *w);
 const struct diag *world_diag(const struct world *w, enum diag_kind kind);
 
