@@ -1,5 +1,5 @@
-"""Processes that are too large to be walked: the error and the cost of what is
-published of them, and how long they wait for memory meanwhile.
+"""Measures processes that are too large to be walked: the error and the cost of
+their values, and how long they wait for memory meanwhile.
 
 Each case is measured with MaxLockHold far below the time that its walk takes.
 A case that stands still is read exactly once before the daemon starts and once
@@ -127,7 +127,8 @@ class Off:
     widths: list = field(default_factory=list)
 
     def add(self, cycle, surrounding, of_bytes):
-        """An unknown value is no error, and it does not hold either."""
+        """An unknown value is not an error, but it is not within its error
+        either."""
         range_ = surrounding.range("giant", self.name)
         value, bound = (
             cycle.find("giant", f"memory-{name}", math.nan)

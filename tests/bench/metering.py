@@ -222,8 +222,8 @@ class Daemon(collectd.Daemon):
 
 
 def read_cycles(path, plugin, interval):
-    """Reads all values of the plugin. Those of one cycle have nearly the same
-    time."""
+    """Reads all values of the plugin. The values of one cycle have nearly the
+    same time."""
     line_pattern = re.compile(
         rf'^PUTVAL "?test/{plugin}(?:-([^/]*))?/(\S+?)"? interval=\S+ (\S+)$'
     )

@@ -1,10 +1,10 @@
 """Compares published values with those of the kernel.
 
 `floor -S` reads all processes exactly, right before a cycle of the plugin and
-right after it; a cycle without near scans counts as missed. A value between
-the two sums is no error: it may have been true at some moment of the cycle.
-The distance to the middle of the sums is kept too. It includes all changes
-during the scans, so it is too large, while the error may be too small.
+right after it; a cycle without near scans counts as missed. A value between the
+two sums is not an error: it may have been true at some moment of the cycle. The
+distance to the middle of the sums is kept too. It includes all changes during
+the scans, so it is too large, while the error may be too small.
 """
 
 import math

@@ -135,7 +135,7 @@ static void show_stacks(const struct document *d) {
   free(text);
 }
 
-/* What is within a page is JSON, and no markup. */
+/* The data within a page are JSON, and contain no markup. */
 static void show_page(struct document *d, struct document *same) {
   size_t len;
   char *text;

@@ -126,7 +126,7 @@ class CaptureTest(BackendTest):
         return "\n".join(["<Capture>", *lines, "</Capture>"])
 
     def start_capturing(self, *lines, more="", **options):
-        """The lines are those of our block."""
+        """The lines are from our block."""
         text = plugin(*lines).replace("@", TAG)
         # Where a machine is busy an interval may come late, and the threshold
         # plugin would send a failure for a value that is missing.

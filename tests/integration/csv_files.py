@@ -42,7 +42,7 @@ class CsvFiles:
         self._times = set()
 
     def read(self):
-        """What is there now, as {(group, metric): [row...]}."""
+        """Returns the present content as {(group, metric): [row...]}."""
         values = {}
         for name in sorted(list_directory(self.directory)):
             plugin, _, group = name.partition("-")

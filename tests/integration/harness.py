@@ -233,8 +233,8 @@ def check_config(body, user=None, load=None):
     return done.returncode, done.stdout.decode("utf-8", "backslashreplace")
 
 
-# A reader may well wait for a second for its processor on a busy machine, and
-# that is no hang.
+# On a busy machine a reader may wait for its processor for a second, and that
+# is not a hang.
 PATIENCE = plugin("ReadTimeout 10")
 
 
@@ -357,7 +357,7 @@ class Collectd(daemon.Daemon):
 
 class Shape(Talker):
     """Processes made by tests/support/shape.c, or a copy of its program. pids
-    has the root first. Options are those of the program: mib=4,
+    has the root first. The options of the program are arguments: mib=4,
     child_name="x"; names get the TAG."""
 
     def __init__(self, kind, *, user=None, program=None, **options):

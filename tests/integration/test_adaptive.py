@@ -18,8 +18,8 @@ from harness import (
 # Estimates may be off by this part, in the first interval after a change.
 TOLERANCE = 0.01
 
-# All that has changed is to be read in the next interval, which is short; and
-# walked, however slow the machine is.
+# Everything that has changed has to be read in the next interval, which is
+# short; and walked, however slow the machine is.
 CONFIG = plugin(
     "ReadBudget 20",
     "MaxLockHold 500",
@@ -125,9 +125,9 @@ class Adaptive(IntegrationTest):
         return any(end - seconds < when < end for end, seconds in values)
 
     def follow(self, action):
-        """The change is in the values of the first interval that began after
-        it, within what is tolerated. None if the change was not between two
-        intervals."""
+        """The values of the first interval that began after the change show it,
+        within the tolerance. None if the change was not between two intervals.
+        """
         pids, when = self.change(action)
         cycle = self.collectd.next_cycle()
         truth = sum_rollups(pids)
@@ -138,8 +138,7 @@ class Adaptive(IntegrationTest):
                 self.assert_near(
                     cycle.memory("family", name),
                     truth[name],
-                    # Sharing of libc with the rest of the machine moves by
-                    # itself.
+                    # Other processes of the machine change how libc is shared.
                     TOLERANCE * truth[name] + MIB / 4,
                     name,
                 )

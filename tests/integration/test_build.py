@@ -142,8 +142,8 @@ class Layers(unittest.TestCase):
 
 
 class Install(unittest.TestCase):
-    """Uninstall is the inverse of install: what is compared is every path
-    below DESTDIR, directories too, with what it holds."""
+    """Uninstall is the inverse of install. The test compares every path below
+    DESTDIR, directories too, with its content."""
 
     PLUGINDIR = "/usr/lib/somewhere/collectd"
     CONFDIR = "/etc/somewhere/conf.d"

@@ -1,5 +1,5 @@
-"""Captures by the real daemon: alarms of the threshold plugin and of programs,
-and what is saved of real processes."""
+"""The real daemon makes captures: for alarms of the threshold plugin and of
+programs, of real processes."""
 
 import time
 
@@ -92,8 +92,8 @@ class Evidence(CaptureTest):
         begin = time.time()
         grower.grow("file", 40)
         grower.grow("heap", 20)
-        # This is what takes it past the limit: an interval may well end before
-        # the growth does.
+        # This growth exceeds the limit. An interval may end before the growth
+        # does.
         grower.grow("heap", 4)
         (document,) = self.wait_files(1)
         # The clock of files is a tick behind, 10 ms at most.
@@ -136,8 +136,8 @@ class Evidence(CaptureTest):
         self.assertAlmostEqual(trigger["time"], past[0], delta=0.001)
 
     def test_numbers_are_equal_to_those_of_smaps(self):
-        """To the byte, for the processes and for all of them, with the sum of
-        what is not listed."""
+        """The numbers are equal to the byte: of each process, of all together,
+        and of those that are not listed."""
         growers = [self.start_grower("pair") for _ in range(2)]
         for mib, grower in enumerate(growers, 4):
             grower.grow("file", mib)

@@ -361,7 +361,8 @@ class Remounted(IntegrationTest):
         self.assertEqual(self.collectd.log_lines(PLUGIN_SAYS), [])
 
     def test_mount_whose_processes_have_all_ended(self):
-        """That of a container, whose end leaves it empty: no values, not 0."""
+        """The proc of a container is empty once the container has ended: there
+        are no values then, instead of 0."""
         self.collectd = self.start_inside(
             "unshare -pf --kill-child sh -c "
             f"'mount -t proc proc {self.ROOT}; touch /dev/shm/smaps{TAG}; "

@@ -70,7 +70,7 @@ class Containers(CgroupMixin, IntegrationTest):
         )
 
     def test_containers_of_a_service_of_compose_are_one_group(self):
-        """The pattern is that of the manual. Compose of Debian 12 uses "_"."""
+        """The manual has this pattern. Compose of Debian 12 uses "_"."""
         shown = set()
         for path in "man/collectd-smaps.5", "alerts/thresholds.conf":
             text = (ROOT / "contrib" / path).read_text()

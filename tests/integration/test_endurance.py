@@ -171,9 +171,9 @@ class Endurance(BackendTest):
         return samples
 
     def check_log(self, collectd):
-        """No error, and nothing from the plugin but that some process of the
-        machine, and none of ours, is not for us to read, which happens in a
-        container, or too large to be read whole."""
+        """There is no error. The plugin may log only that a process of the
+        machine, but none of ours, may not be read, as in a container, or is too
+        large to be read as a whole."""
         self.assertEqual(collectd.log_lines(r"\[error\]"), [])
         lines = [
             line
@@ -190,7 +190,8 @@ class Endurance(BackendTest):
         self.assertLessEqual(max(map(len, said)), 1)
 
     def check_snapshots(self, collectd):
-        """Many, none of them half, and no more are left than may be."""
+        """There are many captures, each of them is whole, and no more than
+        MaxFiles are left."""
         announced = len(collectd.log_lines("message = capture /"))
         self.assertGreater(announced, CAPTURES_LEAST)
         files = list((self.directory / "captures").glob("*.json"))
@@ -199,9 +200,9 @@ class Endurance(BackendTest):
 
     def check_descriptors(self, samples, collectd):
         """Those that are open for a moment come and go: the csv plugin's, and
-        ours. The fewest that were seen are those that stay. A member's statm is
-        kept above, and closed when it ends: there are no more than an interval
-        has had processes."""
+        ours. The fewest that were seen are those that stay. The statm of a
+        member stays open and is closed when the member ends: there are no more
+        such files than processes in an interval."""
         early, late = (
             min(of(samples, part, "descriptors")) for part in (EARLY, LATE)
         )

@@ -104,7 +104,7 @@ class GiantCapture(CaptureTest):
         )
 
     def start_watching(self, *lines, **options):
-        """The lines are those of the group."""
+        """The lines are about the group."""
         self.start_capturing(
             "ReadBudget 50",
             group("giant", 'Comm "giant@"', LOCK_HOLD, *lines),
@@ -113,7 +113,8 @@ class GiantCapture(CaptureTest):
         )
 
     def capture_of(self, pid):
-        """Its part of a capture, and {name: mapping} of what is named."""
+        """Returns its part of a capture, and {name: mapping} of the mappings
+        with a name."""
         path, document = self.new_capture(plugin_instance="giant")
         one = process_of(document, pid)
         named = {m["name"]: m for m in one["mappings"] if "name" in m}
@@ -170,7 +171,7 @@ class GiantCapture(CaptureTest):
         self.assert_mapping(name, found, truth[name], uss(truth[name]))
 
     def test_amounts_take_dac_read_search(self):
-        """Without, the mappings are those of maps.
+        """Without the right, the mappings are those that maps lists.
 
         The first walk of a small process finds cold caches and may take longer
         than the limit, which would make a giant of it. So none is made, and

@@ -1,5 +1,5 @@
-"""Processes that take too long to walk: their pages are sampled, and what is
-published of them is right within its error.
+"""Processes that take too long to walk have their pages sampled, and their
+values are right within the error.
 
 MaxLockHold is at its lowest here, so that some hundred MiB make a giant."""
 
@@ -34,7 +34,7 @@ CAP_SYS_ADMIN = 21
 # 100 us: more than 40 MiB take longer to walk.
 LOCK_HOLD = "MaxLockHold 0.1"
 
-# The budget is not what is tested.
+# The budget is not tested here.
 OPTIONS = (LOCK_HOLD, "ReadBudget 50", 'Report "detail"')
 GIANT = group("giant", 'Comm "giant@"')
 FAMILY = group("giant", 'Comm "family@"', "Children true")
@@ -44,7 +44,7 @@ CONFIG = plugin(*OPTIONS, GIANT)
 # one process, and of the PSS of a set.
 WIDTH = 0.05
 
-# libc is shared with the rest of the machine, and its part moves by itself.
+# libc is shared with the rest of the machine, and its part changes at any time.
 LIBC = MIB / 4
 
 # A published error is exceeded in one of 100 samples; so much more is not seen.
@@ -307,7 +307,7 @@ class Sampling(Giants):
         self.assertGreater(cycle.memory("giant", "uss"), 40 * MIB)
 
     def test_exec_of_a_giant(self):
-        """What is left of it is no giant, and its parent's memory is its own
+        """What is left of it is not a giant, and the parent's memory is its own
         again."""
         shape = self.start_shape(
             "forkexec", name="giant", child_name="giant", mib=256
@@ -388,7 +388,7 @@ class Files(Giants):
 
 
 class Rights(Giants):
-    """What is left without a capability, and what is said of it."""
+    """Without a capability some values are missing, and the plugin logs why."""
 
     def start_capable(self, *capabilities):
         user, wrapper = start_capable(*capabilities)

@@ -62,8 +62,8 @@ class Rules(IntegrationTest):
 
 
 def cgroup_root():
-    """The mount point of systemd's hierarchy, if any: that of its name, or
-    the unified one."""
+    """Returns the mount point of systemd's hierarchy, if there is one: the
+    named one, or the unified one."""
     mounts = Path("/proc/mounts").read_text().splitlines()
     named, unified = r"\S+ (\S+) cgroup \S*name=systemd", r"\S+ (\S+) cgroup2 "
     for pattern in (named, unified):

@@ -1,4 +1,4 @@
-"""The ground of these tests itself: what it starts, it ends."""
+"""The harness of these tests ends everything that it starts."""
 
 import os
 import signal
@@ -58,7 +58,7 @@ class Left(IntegrationTest):
         self.directory = harness.stage().new_directory()
 
     def wait_left(self, name):
-        """The pid of the child that was left behind."""
+        """Returns the pid of the child that was left behind."""
         path = self.directory / name
         wait_until(path.exists, path)
         return int(path.read_text())

@@ -501,7 +501,7 @@ class Used(Page):
         tab.tap("#tiles .level2")
         tab.tap("#tiles .level1")
         self.assertEqual(tip(), tab.attributes("#tiles .level1", "title")[0])
-        # A mouse shows it by itself.
+        # With a mouse the browser shows the title, and the page shows no tip.
         tab.click("#strip .part.free")
         self.assertIsNone(tip())
         self.assert_quiet()
@@ -535,7 +535,7 @@ def thin(value, chance):
 
 class Partial(Page):
     def assert_whole(self, *documents):
-        """What is unknown is said to be unknown, also in titles."""
+        """Unknown values are shown as unknown, also in titles."""
         tab = self.open(*documents)
         tab.evaluate(
             "document.querySelectorAll('.group-name, .level1, .level1')"

@@ -58,7 +58,8 @@ class Deaths(IntegrationTest):
         )
 
     def test_group_of_a_process_that_dies(self):
-        """A fixed group has zeros, and that of a template ends."""
+        """A group with a fixed name has zeros, and a group of a template ends.
+        """
         for name, found in ("fixed", "fixed"), ("t-%{comm}", "t-mortal"):
             with self.subTest(name):
                 shape = self.start_shape("anon", name="mortal", mib=8)

@@ -52,8 +52,8 @@ class MigrationTest(IntegrationTest):
             self.assertIn(" ".join(row.split()), words)
 
     def start_web(self):
-        """A service of three processes, and one that is none of it. Four have
-        its name in their command line: with who has started them."""
+        """A service has three processes; a fourth one does not belong to it.
+        Four have its name in their command line: with who has started them."""
         self.start_shape("anon", name="else", mib=4)
         return self.start_shape("cow", name="web", mib=16, children=2)
 

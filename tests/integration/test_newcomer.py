@@ -19,7 +19,7 @@ TOOLS = (
     "sort", "stat", "tar", "test", "tr",
 )
 
-# What is provided is said to who asks for it.
+# Names that packages provide are printed only if the format asks for them.
 DPKG_QUERY = """\
 #!/bin/sh
 case $* in
@@ -288,7 +288,7 @@ class Demo(unittest.TestCase):
         self.assertIn("unknown option", done.stderr)
 
     def test_daemon_that_does_not_end_is_killed(self):
-        """What it wrote is no state, so that the demo ends at once."""
+        """It writes no valid state, which ends the demo at once."""
         done = self.run_with(
             'trap "" TERM\n'
             "echo $$ >${0%/*}/daemon-pid\n"

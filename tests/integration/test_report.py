@@ -96,7 +96,7 @@ class Tables(ReportTest):
         )
 
     def test_tables_sort_by_any_column(self):
-        """What is unknown is last in both directions."""
+        """Unknown values are last in both directions."""
 
         def pids(*args):
             rows = self.rows("--processes", "-H", "-c", "pid", *args, STATE)

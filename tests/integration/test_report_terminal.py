@@ -26,7 +26,7 @@ from report import (
     run,
 )
 
-# With sanitizers its address space is no measure.
+# With sanitizers the address space of the program does not show its memory.
 IS_SANITIZED = REPORT.exists() and b"__asan_init" in REPORT.read_bytes()
 
 

@@ -1,5 +1,6 @@
-"""The state file of the real daemon: that it says what is published, and of
-processes what the kernel says. That there is never half of one: test_capture_end."""
+"""The state file of the real daemon has the published values of groups, and the
+kernel's values of processes. That there is never half of one: test_capture_end.
+"""
 
 import math
 import os

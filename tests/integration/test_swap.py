@@ -24,8 +24,8 @@ SLACK = 2 * MIB
 
 
 def run_tool(*command):
-    """Runs a tool of util-linux. Skips with what it says where it fails: file
-    systems and containers that refuse a swap file are no fault of ours."""
+    """Runs a tool of util-linux. Skips the test with the output of a command
+    that fails: file systems and containers may refuse a swap file."""
     path = shutil.which(
         command[0], path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
     )

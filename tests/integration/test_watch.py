@@ -1,5 +1,5 @@
-"""smaps-report live --watch in a terminal that a terminal emulator (pyte)
-draws: what is on the screen, what keys do, and how the terminal is left."""
+"""Runs smaps-report live --watch in a terminal that a terminal emulator (pyte)
+draws. The tests check the screen, the keys, and the terminal after the end."""
 
 import fcntl
 import os

@@ -5,8 +5,8 @@ import math
 
 class Cycle:
     """groups[group][metric] is a tuple, of one number for most metrics. The
-    plugin's metrics about itself are those of the group ""; host[metric] is a
-    number, of those about the host."""
+    plugin's metrics about itself are in the group ""; host[metric] is a number
+    about the host."""
 
     def __init__(self, time, groups):
         self.time = time

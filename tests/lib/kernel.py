@@ -70,7 +70,8 @@ def mem_total(root="/proc"):
 
 
 def named_values(fields):
-    """Those of a rollup under the plugin's names, with what it computes."""
+    """Returns the fields of a rollup under the plugin's names, with the values
+    that the plugin computes from them."""
     values = {
         name: fields[key]
         for name, key in ROLLUP_NAMES.items()

@@ -38,7 +38,7 @@ def end(process, seconds=DEADLINE_SECONDS):
 
 
 def end_process(process, seconds=DEADLINE_SECONDS):
-    """The same for one that has to end by itself."""
+    """Does the same for a program that has to end by itself."""
     status = end(process, seconds)
     if status is None:
         raise AssertionError(f"pid {process.pid} did not end on SIGTERM")

@@ -257,7 +257,7 @@ static unsigned number_from(const char *variable, unsigned usual) {
   return text && atoi(text) > 0 ? (unsigned)atoi(text) : usual;
 }
 
-/* How many chosen calls behind `from` and before this one are alike. */
+/* Counts the chosen calls after `from` and before this one that are like it. */
 static unsigned count_alike(unsigned from, unsigned at,
                             const unsigned char *ways) {
   unsigned n = 0;
@@ -479,8 +479,8 @@ static uint64_t to_ns(const struct timespec *t) {
   return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
 }
 
-/* `until` is of our clock, and the C library waits by the machine's, which may
- * be anywhere before it or behind. */
+/* `until` is a time of our clock, and the C library waits by the machine's
+ * clock, which may be earlier or later. */
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
                                   const struct timespec *until) {
   uint64_t end = to_ns(until), now = now_ns;
@@ -735,7 +735,7 @@ ssize_t __wrap_write(int fd, const void *bytes, size_t size) {
   return error > 0 ? -1 : __real_write(fd, bytes, error ? size / 2 : size);
 }
 
-/* The disk is not what is tested. */
+/* The disk is not tested here. */
 int __wrap_fsync(int fd) { return fault(CALL_FSYNC, name_of(fd)) ? -1 : 0; }
 
 int __wrap_fchmod(int fd, mode_t mode) {

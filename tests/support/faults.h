@@ -56,8 +56,7 @@ unsigned faults_calls_of(const char *name);
  * back. */
 void faults_take_block(void);
 
-/* Prints what is wrong after the fault that was made last, up to forty times.
- */
+/* Prints what went wrong after the last fault, up to forty times. */
 __attribute__((format(printf, 1, 2))) void faults_complain(const char *format,
                                                            ...);
 

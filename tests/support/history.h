@@ -1,6 +1,6 @@
 /*
- * Histories of a memory_world: what happens there is drawn, by the weights of a
- * class, and is the same for the same seed.
+ * Makes histories of a memory_world. Events are drawn by the weights of a
+ * class, and are the same for the same seed.
  */
 #ifndef SMAPS_TESTS_HISTORY_H
 #define SMAPS_TESTS_HISTORY_H

@@ -399,7 +399,7 @@ void memory_read_ksm(const struct memory_world *w, struct ksm *ret) {
 
 /* --- what is shown --- */
 
-/* Pages by field, and what is divided in the kernel's unit. */
+/* Counts pages by field, and sums shared parts in the kernel's unit. */
 struct sums {
   uint64_t pages[KIND_SHMEM + 1];
   uint64_t pss[KIND_SHMEM + 1];

@@ -106,7 +106,7 @@ void fake_pages_map(const struct proctree *t, uint32_t pid,
 void fake_pages_put(const struct proctree *t, uint32_t pid, uint64_t page,
                     size_t n, uint64_t entry, uint64_t frame);
 
-/* The same for n entries that differ, each with its frame. */
+/* Writes n entries that differ, each with its frame. */
 void fake_pages_put_each(const struct proctree *t, uint32_t pid, uint64_t page,
                          const uint64_t *entries, size_t n);
 

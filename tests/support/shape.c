@@ -40,8 +40,8 @@
 #define MIB ((size_t)1 << 20)
 #define COMM_SIZE 16
 
-/* How a process that execs this program again learns what it is to be. Not by
- * argv, which --argv-hex needs for itself. */
+/* A process that runs this program again by exec learns its role from this
+ * variable, because --argv-hex needs argv for itself. */
 #define SHAPE_HELD "SHAPE_HELD"
 
 struct shape;
@@ -397,7 +397,8 @@ static void run_huge(struct shape *s) {
   shape_stand(s);
 }
 
-/* What is behind a key in our status; of the main thread. */
+/* Returns the text after a key in our status, which is that of the main thread.
+ */
 static const char *read_status(const char *key) {
   static char line[256];
   size_t len = strlen(key);

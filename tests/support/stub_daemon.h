@@ -34,9 +34,9 @@ struct stub_daemon {
   char metas[STUB_NOTIFICATIONS_MAX][PATH_MAX];
   char headers[STUB_NOTIFICATIONS_MAX][2 * PATH_MAX];
   size_t n_notifications;
-  /* Those of them on a thread that does not know its plugin. */
+  /* How many of them came on a thread that does not know its plugin. */
   size_t n_without_context;
-  /* The last LOG_INFO, which is no trouble and is not counted above. */
+  /* The last LOG_INFO, which does not count above. */
   char info[1024];
   int n_infos;
   cdtime_t now; /* what cdtime() says */

@@ -1,7 +1,7 @@
 """A virtual machine of one system, and the work that is done for it outside.
 
 The host talks to a shell in the machine over a virtio port: no network, no
-keys, no mounts. All that is started here ends with this process, however it
+keys, no mounts. Everything that starts here ends with this process, however it
 ends: qemu and the others get a SIGKILL from the kernel, mounts are those of a
 namespace, the copy-on-write file of the disk has no name.
 """

@@ -104,7 +104,8 @@ class ThresholdTest(BackendTest):
         )
 
     def alerts(self, metric, group="postgres"):
-        """Those of one value, when all that collectd knows of are delivered."""
+        """Returns the alerts of one value, once collectd has delivered all that
+        it knows of."""
 
         def find():
             self.daemon.check_running()
@@ -121,7 +122,7 @@ class ThresholdTest(BackendTest):
         return [alert.severity for alert in self.alerts(metric, group)]
 
     def wait_severities(self, expected, metric, group="postgres"):
-        """Waits for the last of these, and for any more that should not be."""
+        """Waits for the last of these, and fails if another one follows."""
         self.wait_first(expected, metric, group)
         self.pass_cycles(VALUES_FOR_3_HITS + 1)
         self.assertEqual(self.severities(metric, group), expected)

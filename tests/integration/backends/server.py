@@ -52,8 +52,8 @@ def need_program(name, package):
 
 
 def need_plugin(name):
-    """The same for one of collectd's own plugins, which may be a package of its
-    own, or there but without the libraries that it is linked with."""
+    """Skips the test if one of collectd's own plugins cannot be loaded: it may
+    be in another package, or its libraries may be missing."""
     path = harness.system_plugin_dir() / f"{name}.so"
     if not path.is_file():
         raise unittest.SkipTest(f"this collectd comes without {name}.so")

@@ -89,8 +89,8 @@ class FleetTest(BackendTest):
         return by_time(group.get(metric, []))
 
     def wait_sums(self, metric, num, expected, since=0):
-        """Waits for some sums in a row of which each is of so many values, and
-        one of those that expected() returns."""
+        """Waits for some sums in a row, each of so many values and equal to one
+        that expected() returns."""
 
         def find():
             right = expected()

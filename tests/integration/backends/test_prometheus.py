@@ -189,7 +189,7 @@ def of_an_interval(values):
 
 
 def part_of_host(metric):
-    """"" for what is no part."""
+    """Returns the part of the host's memory that a metric is about, or ""."""
     type_, _, what = metric.partition("-")
     return what if type_ in ("memory", "percent") else ""
 

@@ -280,7 +280,7 @@ def plot_lines(width, lines):
 
 
 def column_colours(path, colours):
-    """For each column of the plot those of the colours that are in it."""
+    """Returns for each column of the plot which of the colours it has."""
     width, _, lines = read_png(path)
     lines = plot_lines(width, lines)
     wanted = {tuple(bytes.fromhex(colour)): colour for colour in colours}
@@ -291,7 +291,8 @@ def column_colours(path, colours):
 
 
 def runs(columns):
-    """[(value, how many columns)]; a line of the grid is no run."""
+    """Returns [(value, how many columns)]; a line of the grid does not count as
+    a run."""
     grouped = [(value, len(list(some))) for value, some in groupby(columns)]
     wide = [value for value, length in grouped if length > 2]
     return [value for value, _ in groupby(wide)]

@@ -1,5 +1,5 @@
-/* Groups that are whole control groups, what is read of these, and the
- * processes in them that were killed for memory, in a tree of our own. */
+/* Groups that are whole control groups have values of these, and count the
+ * processes in them that were killed for memory. */
 #include "test.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "collected.h"
 
-/* The hierarchy, in the tree; that of version 1 is below, at "/memory". */
+/* The tree has the hierarchy here; version 1 is below, at "/memory". */
 #define CGROUPS "sys/fs/cgroup"
 #define WEB "/system.slice/web.service"
 

@@ -304,7 +304,7 @@ WORLD_TEST(a_close_up_has_the_mappings_of_one_process_or_the_reason) {
                    "processes.0.mappings.0.name=/data "
                    "processes.0.mappings.0.pss=100k");
   parsed_free(d);
-  /* It is no cycle, and the next one is as ever. */
+  /* It does not count as a cycle, and the next cycle is as ever. */
   collected_expect_whole(w, 1, 2);
   assert_int_equal(look_at(w, 99, &d), -ESRCH);
   opens_refuse("smaps", EACCES);

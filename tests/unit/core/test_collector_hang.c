@@ -216,8 +216,8 @@ HANG_TEST(another_process_with_the_pid_of_a_hung_one_is_read_at_once) {
   world_run_until_none_hangs(w);
 }
 
-/* Six hang, and four may; the others of these are not tried, nor is one that
- * is well. */
+/* Six files hang, and four may. The other two are not tried, and neither is a
+ * process that is well. */
 HANG_TEST(when_all_readers_hang_statm_alone_is_read) {
   enum { HANGING = 6, WORKERS = 4 };
 

@@ -71,7 +71,8 @@ struct load {
 /* A question to the clock of the processor: what a probe sees of a window. */
 #define WINDOW_NS (512 * WALK_PAGE_NS)
 
-/* The one that calls of the core are about, and what it has besides. */
+/* The stage whose files the calls below replace, the test's load, and where
+ * each process has its memory. */
 static struct stage *staged;
 static const struct load *load;
 static struct addresses addresses[MEMORY_SLOTS];

@@ -131,7 +131,7 @@ WORLD_TEST(parent_of_an_unidentified_process_rules_families_out) {
   }
 }
 
-/* The group is that of the second rule, and the first may take others. */
+/* The second rule has the group, and the first may take others. */
 WORLD_TEST(unidentified_process_of_either_rule_is_in_the_group_of_two) {
   static const struct {
     const char *comm, *cgroup, *status;

@@ -1,7 +1,7 @@
 /*
- * Values over a long time: processes map and unmap windows of a file, grow,
- * shrink, exit and are replaced, and in each cycle what is published is as far
- * from the truth as memory-pss_error says, and no farther.
+ * Values stay right over a long time. Processes map and unmap windows of a
+ * file, grow, shrink, exit and are replaced, and in no cycle is a value farther
+ * from the truth than memory-pss_error.
  *
  * UPTIME_CYCLES=1000000 makes it more than a month at an interval of ten
  * seconds, which takes some minutes.
@@ -39,7 +39,7 @@ static void change_windows(struct stage *s, unsigned slot, unsigned windows) {
       change_window(s, slot, i);
 }
 
-/* So many processes of no group map a window. */
+/* So many processes outside of all groups map a window. */
 static void map_outside(struct stage *s, unsigned window, unsigned n) {
   for (unsigned slot = STAGE_OUTSIDERS; n > 0; slot++, n--) {
     memory_start(&s->memory, slot);

@@ -60,7 +60,8 @@ def start_zram(test):
 
 
 def end_zram():
-    """Not while udev looks at what is no swap any more."""
+    """Returns true if zram is gone. Right after swapoff udev may still look at
+    the device, and keep it."""
     return run("modprobe", "-r", "zram", check=False)[0] == 0
 
 

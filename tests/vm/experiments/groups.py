@@ -64,7 +64,8 @@ def is_member(pid):
 
 
 class Sample:
-    """The sums of all groups, or of those asked for, from one walk of /proc."""
+    """Returns the sums of all groups, or of the given ones, from one walk of
+    /proc."""
 
     def __init__(self, only=None, find_group=unit_of):
         self.begin = time.time()

@@ -1,4 +1,5 @@
-"""systemd's own figures of its units, to set those of the plugin beside."""
+"""Reads systemd's own figures of its units, to compare them with the plugin's.
+"""
 
 import time
 from pathlib import Path
@@ -31,7 +32,7 @@ def show_units(units, *names):
 
 
 def number(text):
-    """None for what is infinite or not set."""
+    """Returns None for a figure that is infinite or not set."""
     return int(text) if text.isdigit() and int(text) < 2**64 - 1 else None
 
 

@@ -14,7 +14,7 @@ PROFILE = Path("/etc/apparmor.d/usr.sbin.collectd")
 ABSTRACTION = Path("/etc/apparmor.d/abstractions/collectd-smaps")
 
 # What the daemon and the other plugins of the default configuration need. They
-# may miss something in /proc; that is no concern here.
+# may miss something in /proc; that does not matter here.
 RULES = """
 #include <tunables/global>
 /usr/sbin/collectd {{

@@ -44,8 +44,8 @@ def published(cycle, group):
 
 class CgroupExperiment(Experiment):
     def compare_usage(self, units):
-        """{unit: what is wrong} of one interval. A group has the name of its
-        unit."""
+        """Returns {unit: what is wrong} for one interval. A group has the name
+        of its unit."""
         cycle, looks = self.watch(lambda: Properties(units, "MemoryCurrent"))
         wrong = {}
         for unit in units:

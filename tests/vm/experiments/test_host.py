@@ -94,7 +94,7 @@ class Host(Experiment):
         return account
 
     def compare(self):
-        """{part: what is wrong} of one interval."""
+        """Returns {part: what is wrong} for one interval."""
         cycle, looks = self.watch(Meminfo)
         wrong = {}
         for part, keys in PARTS.items():
@@ -175,7 +175,7 @@ class Host(Experiment):
         wait_for(is_out, "swap")
 
     def test_swap(self):
-        """What is in a swap file is no memory of the host."""
+        """Memory in a swap file is not memory of the host."""
         self.assertNotIn("swap_cache", self.next_account())
         self.addCleanup(run, "rm", "-f", SWAP)
         self.addCleanup(run, "swapoff", "-a", check=False)
@@ -189,7 +189,7 @@ class Host(Experiment):
         self.assertIn({}, [self.compare() for _ in range(5)])
 
     def test_zram(self):
-        """What is in zram is, compressed."""
+        """Memory in zram is memory of the host, compressed."""
         self.assertNotIn("zram", self.next_account())
         start_zram(self)
         self.page_out()

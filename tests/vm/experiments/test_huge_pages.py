@@ -51,7 +51,8 @@ class HugePages(Experiment):
         (home,) = Path("/etc/postgresql").glob("*/main")
         unit = f"postgresql@{home.parent.name}-main.service"
         conf = home / "conf.d/vm.conf"
-        # When there are no such pages any more: by default it takes them.
+        # PostgreSQL is restarted when these pages are gone: by default it
+        # takes them.
         self.addCleanup(run, "systemctl", "restart", unit)
         self.reserve(96)
         self.addCleanup(conf.unlink)

@@ -1,5 +1,5 @@
-"""Large folios: what is published of a process whose pages are sampled is what
-the kernel says of it, also where the kernel counts no mappings of single pages.
+"""With large folios, the values of a process whose pages are sampled are equal
+to the kernel's, also where the kernel counts no mappings of single pages.
 
 Such a kernel (CONFIG_NO_PAGE_MAPCOUNT) takes the average of the folio for each
 page, and calls private what one process alone maps, however often."""
@@ -21,7 +21,7 @@ WALKED, SAMPLED = 1000, 0.1
 
 
 def read_comm(pid):
-    """The name of the process is that of the group."""
+    """The process has the name of the group."""
     return Path(f"/proc/{pid}/comm").read_text().strip()
 
 

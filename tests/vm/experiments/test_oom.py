@@ -108,7 +108,7 @@ class Killed(Experiment):
             before.value(victim.group, "uptime"),
         )
         self.assert_alarm(victim)
-        # A second one is no second alarm.
+        # A second kill raises no second alarm.
         victim.signal(signal.SIGUSR2)
         self.await_kills(victim, 2)
         self.assert_alarm(victim)

@@ -26,7 +26,7 @@ class ServiceLife(Experiment):
             run("systemctl", "restart", REDIS, "nginx.service")
 
     def compare_uptime(self, services):
-        """{service: what is wrong} of one interval."""
+        """Returns {service: what is wrong} for one interval."""
         cycle, looks = self.watch(lambda: Properties(services, *SINCE))
         now = time.monotonic() - (time.time() - cycle.time)
         boot = time.clock_gettime(time.CLOCK_BOOTTIME)
