@@ -217,7 +217,9 @@ class Live(LiveTest):
         rollup = (target / str(pid) / "smaps_rollup").read_text()
         pss = KIB * int(re.search(r"(?m)^Pss: +(\d+) kB", rollup)[1])
         pages = 256 << 18
-        (target / str(pid) / "statm").write_text(f"{pages} {pages} 9 9 0 9 0\n")
+        statm = target / str(pid) / "statm"
+        statm.chmod(0o644)
+        statm.write_text(f"{pages} {pages} 9 9 0 9 0\n")
         os.utime(target / "meminfo", (1700000000.5, 1700000000.5))
         config = self.configure('Other "all"')
         columns = "pid,pss,source"
