@@ -109,8 +109,8 @@ PYTHON     ?= /usr/bin/python3
 # Not in git; a tarball has them.
 DASHBOARDS := $(addprefix contrib/grafana/smaps-,influxdb.json prometheus.json)
 
-.PHONY: all deps demo run-demo check check-unit check-corpus check-integration \
-  check-arch check-vm print-unit soak ablate fuzz run-fuzz coverage bench run-bench lint \
+.PHONY: all deps demo run-demo check run-check need-cmocka check-unit check-corpus \
+  check-integration check-arch check-vm print-unit soak ablate fuzz run-fuzz coverage bench run-bench lint \
   distcheck install uninstall \
   deb rpm release clean help always
 .DELETE_ON_ERROR:
@@ -224,12 +224,36 @@ run-demo: $(PLUGIN) $(REPORT)
 # On all processors, unless -j says otherwise.
 JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-check: deps-compile-check-backends
-	@$(AS_OWNER) $(MAKE) --no-print-directory $(JOBS) $(PLUGIN) $(REPORT) \
-	  $(UNIT_BIN) $(FUZZ_BIN) $(SHAPE) $(FACTS) $(DASHBOARDS)
-	@$(MAKE) --no-print-directory check-unit
+# The package without which no test of a part can run, or nothing.
+lacking = $(if $(shell command -v '$(1)'),,$(2))
+UNIT_LACKS = $(shell $(CC) $(CPPFLAGS) $(CFLAGS) \
+  $(addprefix -include ,stdarg.h stddef.h setjmp.h stdint.h cmocka.h) \
+  -E -x c /dev/null >/dev/null 2>&1 || echo libcmocka-dev)
+INTEGRATION_LACKS = $(firstword $(call lacking,$(PYTHON),python3) \
+  $(call lacking,$(or $(COLLECTD),collectd),collectd-core) \
+  $(call lacking,setpriv,util-linux))
+
+# Only root installs what is missing. For a user, a part that cannot run is left
+# out, and the end says why; so do single tests (tests/integration/run.py).
+check:
+	@[ "$$(id -u)" != 0 ] || contrib/deps compile check backends
+	@$(MAKE) --no-print-directory run-check
+
+run-check:
+	@$(AS_OWNER) $(MAKE) --no-print-directory $(JOBS) $(PLUGIN) $(REPORT) $(FUZZ_BIN) \
+	  $(if $(UNIT_LACKS),,$(UNIT_BIN)) \
+	  $(if $(INTEGRATION_LACKS),,$(SHAPE) $(FACTS) $(DASHBOARDS))
+	$(if $(UNIT_LACKS),,@$(MAKE) --no-print-directory check-unit)
 	@$(MAKE) --no-print-directory check-corpus
-	@$(MAKE) --no-print-directory check-integration
+	$(if $(INTEGRATION_LACKS),,@$(MAKE) --no-print-directory check-integration)
+	$(if $(UNIT_LACKS),@echo 'left out: all unit tests: needs $(UNIT_LACKS)')
+	$(if $(INTEGRATION_LACKS),@echo \
+	  'left out: all integration tests: needs $(INTEGRATION_LACKS)')
+
+# Without the package, one line in place of the compiler's errors.
+$(UNIT_BIN:=.o): | need-cmocka
+need-cmocka:
+	@$(if $(UNIT_LACKS),echo 'tests/unit needs $(UNIT_LACKS): sudo make deps-check' >&2; exit 1)
 
 check-unit: $(UNIT_BIN)
 	@tests/run $(UNIT_BIN)
@@ -249,6 +273,8 @@ print-unit:
 	@echo $(UNIT_BIN)
 
 check-integration: $(PLUGIN) $(SHAPE) $(REPORT) $(FACTS) $(DASHBOARDS)
+	@$(if $(INTEGRATION_LACKS),echo \
+	  'check-integration needs $(INTEGRATION_LACKS): sudo make deps-compile-check' >&2; exit 1)
 	@COLLECTD=$(COLLECTD) PLUGIN=$(PLUGIN) SHAPE=$(SHAPE) CORE=$(CORE_LIB) \
 	  REPORT=$(REPORT) FACTS=$(FACTS) $(PYTHON) tests/integration/run.py $(TESTS)
 

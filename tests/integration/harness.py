@@ -25,6 +25,7 @@ from collectd import (  # noqa: F401  (some for those who import us)
     COLLECTD,
     PLUGIN,
     ROOT,
+    SEARCH_PATH,
     system_plugin_dir,
 )
 from csv_files import CsvFiles
@@ -70,6 +71,15 @@ def is_root():
 def need_root(reason):
     if not is_root():
         raise unittest.SkipTest(f"needs root: {reason}")
+
+
+def need_program(name, package=None):
+    """Its path; skips the test where it is not installed. The package is that
+    of Debian, if it has another name."""
+    path = shutil.which(name, path=SEARCH_PATH)
+    if path is None:
+        raise unittest.SkipTest(f"needs {package or name}")
+    return path
 
 
 def sees_host():

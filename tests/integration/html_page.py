@@ -78,9 +78,7 @@ def start_browser():
     return the_browser
 
 
-@unittest.skipUnless(
-    browser.PATH, "no Chromium: sudo contrib/deps backends installs one"
-)
+@unittest.skipUnless(browser.PATH, "needs chromium-headless-shell")
 
 
 class Page(Html):

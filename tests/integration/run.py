@@ -4,8 +4,9 @@
     run.py [test_values | test_values.ValuesInDetail | …]
 
 Files are run side by side, SMAPS_TEST_JOBS at a time (three a processor): tests
-wait most of their time for the next interval of a daemon. Ends with the one line "N passed, N
-failed, N skipped". See harness.py for the environment.
+wait most of their time for the next interval of a daemon. Ends with a line for
+each reason why tests were left out ("left out: N tests: needs root"), and the
+line "N passed, N failed, N skipped". See harness.py for the environment.
 """
 
 import os
@@ -14,6 +15,7 @@ import signal
 import subprocess
 import sys
 import unittest
+from collections import Counter
 from concurrent import futures
 from pathlib import Path
 
@@ -86,6 +88,16 @@ def all_files():
     return [path.stem for path in paths]
 
 
+def reason_of(text):
+    """Without the details: that of "needs root: mounts FUSE" is "needs root"."""
+    return text.partition(":")[0]
+
+
+def show_left_out(reasons):
+    for reason, count in reasons.most_common():
+        print(f"left out: {count} test{'s'[count == 1:]}: {reason}")
+
+
 def run_alone(names):
     """Returns the exit status."""
     try:
@@ -100,8 +112,7 @@ def run_alone(names):
         stream=sys.stdout, verbosity=2, descriptions=False, resultclass=Result
     )
     result = runner.run(unittest.defaultTestLoader.loadTestsFromNames(names))
-    for test, reason in result.skipped:
-        print(f"skipped {test.id()}: {reason}")
+    show_left_out(Counter(reason_of(text) for _, text in result.skipped))
     failed = result.count("failed")
     print(
         f"{result.count('passed')} passed, {failed} failed, "
@@ -124,22 +135,31 @@ def run_file(name):
     return done.stdout
 
 
-COUNTS = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped\n\Z", re.M)
+# What run_alone() prints at its end.
+LEFT_OUT = r"left out: (\d+) tests?: (.*)\n"
+COUNTS = re.compile(
+    rf"^((?:{LEFT_OUT})*)(\d+) passed, (\d+) failed, (\d+) skipped\n\Z", re.M
+)
 
 
-def show(name, output, sums):
-    """Prints it but for the counts, which are added to the sums."""
-    counts = COUNTS.search(output)
-    if counts is None:
-        output += f"{name} ended before its tests\n"
-    print(output[: counts and counts.start()], end="", flush=True)
-    for i, count in enumerate(counts.groups() if counts else (0, 1, 0)):
+def show(name, output, sums, left_out):
+    """Prints the output of a file except its end, which is added to the sums
+    and to left_out, a Counter of reasons."""
+    end = COUNTS.search(output)
+    if end is None:
+        print(f"{output}{name} ended before its tests", flush=True)
+        sums[1] += 1
+        return
+    print(output[: end.start()], end="", flush=True)
+    for count, reason in re.findall(LEFT_OUT, end[1]):
+        left_out[reason] += int(count)
+    for i, count in enumerate(end.groups()[-3:]):
         sums[i] += int(count)
 
 
 def run_side_by_side(names, jobs):
     """Returns the exit status."""
-    sums = [0, 0, 0]
+    sums, left_out = [0, 0, 0], Counter()
     with futures.ThreadPoolExecutor(jobs) as pool:
         running = {
             pool.submit(run_file, name): name
@@ -148,13 +168,14 @@ def run_side_by_side(names, jobs):
         }
         try:
             for done in futures.as_completed(running):
-                show(running[done], done.result(), sums)
+                show(running[done], done.result(), sums, left_out)
         except KeyboardInterrupt:
             pool.shutdown(cancel_futures=True)
             raise
     for name in names:
         if name in ALONE:
-            show(name, run_file(name), sums)
+            show(name, run_file(name), sums, left_out)
+    show_left_out(left_out)
     print(f"{sums[0]} passed, {sums[1]} failed, {sums[2]} skipped")
     return 1 if sums[1] else 0
 

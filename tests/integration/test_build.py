@@ -20,7 +20,8 @@ def run(*command):
 
 def symbols(path, *options):
     """Names without their version ("close@GLIBC_2.2.5")."""
-    text = run("nm", "--dynamic", *options, str(path))
+    nm = harness.need_program("nm", "binutils")
+    text = run(nm, "--dynamic", *options, str(path))
     return {line.split()[-1].split("@")[0] for line in text.splitlines()}
 
 
@@ -372,6 +373,7 @@ class Release(unittest.TestCase):
     def setUp(self):
         if not (harness.ROOT / ".git").exists():
             self.skipTest("there is no git repository here")
+        harness.need_program("git")
         self.directory = Path(tempfile.mkdtemp(dir=harness.stage().directory))
         self.addCleanup(shutil.rmtree, self.directory)
 

@@ -11,12 +11,13 @@ from harness import (
     ROOT,
     IntegrationTest,
     group,
+    need_program,
     plugin,
     stage,
     wait_until,
 )
 from test_hang import Hung, readers_of
-from test_service import AppArmorRules, find_opened, need
+from test_service import AppArmorRules, find_opened
 
 IDS = [digits * 16 for digits in ("5c2a", "7e01", "90ab", "d3f4")]
 ID, OTHER_ID = IDS[:2]
@@ -102,7 +103,7 @@ class Containers(CgroupMixin, IntegrationTest):
         self.assertEqual([name for name in groups if ID in name], [])
 
     def test_apparmor_allows_all_that_is_opened(self):
-        strace = need("strace")
+        strace = need_program("strace")
         trace = self.root / "trace"
         for id_ in IDS:
             self.start_container(f"docker-{id_}.scope")

@@ -16,6 +16,7 @@ from harness import (
     TAG,
     IntegrationTest,
     group,
+    need_program,
     need_root,
     plugin,
     setpriv,
@@ -25,7 +26,7 @@ from harness import (
 )
 from snapshot import StateFile, process_of
 from test_adaptive import Family
-from test_permission import CAP_SYS_PTRACE, need_capability, need_tool
+from test_permission import CAP_SYS_PTRACE, need_capability
 from report import run
 
 CAP_DAC_READ_SEARCH = 2
@@ -351,7 +352,7 @@ class Files(Giants):
 
     def start_traced(self, config):
         need_root("traces a daemon")
-        need_tool("strace")
+        need_program("strace")
         self.trace = harness.stage().new_directory() / "trace"
         wrapper = ["strace", "-D", "-f", "-y", "-qq", "-e", "trace=openat"]
         wrapper += ["-o", self.trace]

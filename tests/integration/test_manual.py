@@ -6,11 +6,10 @@ manual pages are well-formed."""
 import functools
 import os
 import re
-import shutil
 import subprocess
 import unittest
 
-from harness import PLUGIN, ROOT, check_config
+from harness import PLUGIN, ROOT, check_config, need_program
 
 FACTS = os.environ.get("FACTS") or PLUGIN.parent / "tests/support/facts"
 PAGE = ROOT / "contrib/man/collectd-smaps.5"
@@ -333,7 +332,7 @@ class Pages(unittest.TestCase):
         return sorted((ROOT / "contrib/man").glob("*.[1-8]"))
 
     def test_pages_are_well_formed(self):
-        self.need("mandoc")
+        need_program("mandoc")
         for page in self.pages():
             with self.subTest(page.name):
                 said = self.say("mandoc", "-T", "lint", str(page))
@@ -347,15 +346,11 @@ class Pages(unittest.TestCase):
                 self.assertEqual(lines, [])
 
     def test_pages_are_formatted_without_a_warning(self):
-        self.need("man")
+        need_program("man", "man-db")
         for page in self.pages():
             with self.subTest(page.name):
                 said = self.say("man", "--warnings", "-l", str(page))
                 self.assertEqual(said, "")
-
-    def need(self, program):
-        if not shutil.which(program):
-            self.skipTest(f"needs {program}")
 
     def say(self, *command):
         """Returns standard error, and the standard output of mandoc's lint."""

@@ -1,5 +1,6 @@
 """The first commands of a newcomer: which packages contrib/deps installs, what
-make says where something is missing, and whose files `sudo make` leaves."""
+make says or leaves out where something is missing, and whose files `sudo make`
+leaves."""
 
 import os
 import pathlib
@@ -31,7 +32,7 @@ esac
 # It can install what is not in $FAKE/unavailable.
 APT_GET = """\
 #!/bin/sh
-echo "$*" >>"$FAKE/apt"
+echo "$*" >>"$FAKE/apt.log"
 case $1 in
 -s) ! grep -qx "$3" "$FAKE/unavailable" ;;
 esac
@@ -58,7 +59,7 @@ class FakeDebian:
         (self.root / "installed").write_text(lines)
         lines = "".join(f"{name}\n" for name in unavailable)
         (self.root / "unavailable").write_text(lines)
-        self.log = self.root / "apt"
+        self.log = self.root / "apt.log"
 
     def add(self, name, text):
         (self.root / name).write_text(text)
@@ -211,6 +212,113 @@ class Compiler(unittest.TestCase):
 
     def test_without_headers(self):
         self.assert_told("deps-build", "CPPFLAGS=-nostdinc")
+
+
+class LeftOut(unittest.TestCase):
+    """`make check` of a user installs nothing, runs what can run here, and names
+    the package that the rest needs."""
+
+    # A compiler that finds no cmocka.h.
+    COMPILER = """\
+#!/bin/sh
+case $* in
+*cmocka.h*) exit 1 ;;
+esac
+PATH={path} exec {name} "$@"
+"""
+
+    def setUp(self):
+        self.build = harness.PLUGIN.resolve().parent
+        self.fake = FakeDebian(uid=1000)
+
+    def hide(self, *programs):
+        """All others of this host are there."""
+        for directory in os.environ["PATH"].split(":"):
+            for path in pathlib.Path(directory).glob("*"):
+                link = self.fake.root / path.name
+                if path.name not in programs and not os.path.lexists(link):
+                    link.symlink_to(path)
+
+    def hide_cmocka(self):
+        for name in "cc", "clang":
+            link = self.fake.root / name
+            link.unlink(missing_ok=True)
+            self.fake.add(
+                name, self.COMPILER.format(name=name, path=os.environ["PATH"])
+            )
+
+    def check(self, *words, **environment):
+        """Its lines about what was left out. One program of each kind is run:
+        all of them would run this test."""
+        done = subprocess.run(
+            [
+                *("make", "check", f"PROFILE={self.build.name}"),
+                f"UNIT_BIN=build/{self.build.name}/tests/unit/proc/test_stat",
+                f"FUZZ_BIN=build/{self.build.name}/tests/fuzz/fuzz_stat",
+                *words,
+            ],
+            cwd=ROOT,
+            check=False,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={
+                **os.environ,
+                **environment,
+                "PATH": str(self.fake.root),
+                "FAKE": str(self.fake.root),
+                "DEPS": "",
+            },
+        )
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertNotIn("Traceback", done.stdout)
+        self.assertIn("ok: fuzz_stat", done.stdout)
+        self.assertFalse(self.fake.log.exists())
+        self.said = done.stdout
+        return re.findall("(?m)^left out: (.*)", done.stdout)
+
+    def test_single_tests(self):
+        self.hide("mandoc", "man", "nm")
+        # In different files, so that their reasons are added up.
+        tests = "TESTS=test_manual.Pages test_build.Symbols"
+        self.assertEqual(
+            set(self.check(tests)),
+            {
+                "1 test: needs mandoc",
+                "1 test: needs man-db",
+                "2 tests: needs binutils",
+            },
+        )
+        self.assertRegex(self.said, r"ok: \S+/test_stat ")
+        self.assertIn("\n1 passed, 0 failed, 4 skipped\n", self.said)
+
+    def test_all_that_need_cmocka_or_a_daemon(self):
+        self.hide()
+        self.hide_cmocka()
+        self.assertEqual(
+            self.check(COLLECTD="/nonexistent/collectd"),
+            [
+                "all unit tests: needs libcmocka-dev",
+                "all integration tests: needs collectd-core",
+            ],
+        )
+        self.assertNotIn("test_stat", self.said)
+
+    def test_all_that_need_python(self):
+        self.hide("python3")
+        self.assertEqual(
+            self.check("PYTHON=python3"),
+            ["all integration tests: needs python3"],
+        )
+
+    def test_root_installs_what_is_missing(self):
+        fake = FakeDebian()
+        build = harness.stage().new_directory() / "build"
+        done = fake.run("make", "check", f"B={build}")
+        self.assertIn("run: sudo make deps-build\n", done.stdout)
+        self.assertLessEqual(
+            {"libcmocka-dev", "mandoc", "prometheus"}, fake.packages()
+        )
 
 
 class Owner(unittest.TestCase):

@@ -17,6 +17,7 @@ from harness import (
     PLUGIN_SAYS,
     IntegrationTest,
     group,
+    need_program,
     need_root,
     plugin,
     read_meminfo,
@@ -193,8 +194,7 @@ class Unprivileged(Permissions):
 
 
 def need_tool(name):
-    if shutil.which(name) is None:
-        raise unittest.SkipTest(f"needs {name}, of util-linux")
+    need_program(name, "util-linux")
 
 
 def need_capability(number, name):

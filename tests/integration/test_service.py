@@ -11,6 +11,7 @@ from harness import (
     ROOT,
     IntegrationTest,
     group,
+    need_program,
     plugin,
     stage,
 )
@@ -24,13 +25,6 @@ Type=notify
 ExecStart=/bin/true
 Restart=always
 """
-
-
-def need(program):
-    path = shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin")
-    if not path:
-        raise unittest.SkipTest(f"needs {program}")
-    return path
 
 
 def output(*command, **options):
@@ -60,7 +54,7 @@ class DropIn(unittest.TestCase):
     def analyze(self, *words):
         path = f"{self.directory}:"
         return output(
-            need("systemd-analyze"), *words, self.unit,
+            need_program("systemd-analyze", "systemd"), *words, self.unit,
             env={"SYSTEMD_UNIT_PATH": path, "LC_ALL": "C.UTF-8"},
         )  # fmt: skip
 
@@ -137,7 +131,7 @@ def find_opened(trace, root=""):
 
 class Opened(IntegrationTest):
     def test_apparmor_allows_all_that_is_opened(self):
-        strace = need("strace")
+        strace = need_program("strace")
         trace = stage().new_directory() / "trace"
         state = stage().new_directory() / "state"
         words = ("-D", "-f", "-y", "-o", trace, "-e", "trace=open,openat")
@@ -165,7 +159,7 @@ class Opened(IntegrationTest):
 
 class Rules(unittest.TestCase):
     def test_apparmor_takes_the_abstraction(self):
-        parser = need("apparmor_parser")
+        parser = need_program("apparmor_parser", "apparmor")
         profile = stage().new_directory() / "profile"
         profile.write_text(
             "#include <tunables/global>\n"
@@ -176,7 +170,7 @@ class Rules(unittest.TestCase):
         self.assertEqual(status, 0, text)
 
     def test_selinux_takes_the_module(self):
-        compiler = need("checkmodule")
+        compiler = need_program("checkmodule", "checkpolicy")
         target = stage().new_directory() / "collectd_smaps.mod"
         source = SECURITY / "collectd_smaps.te"
         status, text = output(compiler, "-M", "-m", "-o", target, source)

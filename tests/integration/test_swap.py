@@ -3,7 +3,6 @@ lacks otherwise."""
 
 import contextlib
 import os
-import shutil
 import subprocess
 import unittest
 
@@ -12,6 +11,7 @@ from harness import (
     MIB,
     IntegrationTest,
     group,
+    need_program,
     need_root,
     plugin,
     read_kib,
@@ -26,11 +26,7 @@ SLACK = 2 * MIB
 def run_tool(*command):
     """Runs a tool of util-linux. Skips the test with the output of a command
     that fails: file systems and containers may refuse a swap file."""
-    path = shutil.which(
-        command[0], path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
-    )
-    if path is None:
-        raise unittest.SkipTest(f"no {command[0]} here")
+    path = need_program(command[0], "util-linux")
     done = subprocess.run(
         [path, *command[1:]],
         stdout=subprocess.PIPE,

@@ -16,7 +16,7 @@ import urllib.error
 import urllib.request
 
 import harness
-from harness import (  # noqa: F401  (free_port for those who import us)
+from harness import (  # noqa: F401  (some for those who import us)
     DEADLINE_SECONDS,
     ROOT,
     TAG,
@@ -25,12 +25,19 @@ from harness import (  # noqa: F401  (free_port for those who import us)
     IntegrationTest,
     free_port,
     group,
+    need_program,
     plugin,
     stage,
     wait_until,
 )
 
-SERVER_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# The packages of libraries that collectd's own plugins are linked with, although
+# no package asks for them (contrib/deps).
+PLUGIN_LIBRARIES = {
+    "network": "libgcrypt20",
+    "notify_email": "libesmtp6",
+    "write_prometheus": "libmicrohttpd12 and libprotobuf-c1",
+}
 
 
 def load_smaps(*options):
@@ -43,26 +50,19 @@ def shape_group(comm, name=None, *options):
     return group(name or comm, f'Comm "{comm}{TAG}"', *options)
 
 
-def need_program(name, package):
-    """The path of a program; skips the test where it is not installed."""
-    path = shutil.which(name, path=SERVER_PATH)
-    if path is None:
-        raise unittest.SkipTest(f"needs {name}: install the package {package}")
-    return path
-
-
 def need_plugin(name):
     """Skips the test if one of collectd's own plugins cannot be loaded: it may
     be in another package, or its libraries may be missing."""
     path = harness.system_plugin_dir() / f"{name}.so"
     if not path.is_file():
-        raise unittest.SkipTest(f"this collectd comes without {name}.so")
+        raise unittest.SkipTest(f"needs {name}.so of collectd")
     text = subprocess.run(
         ["ldd", path], stdout=subprocess.PIPE, check=True, text=True
     ).stdout
     missing = re.findall(r"(\S+) => not found", text)
     if missing:
-        raise unittest.SkipTest(f"{name}.so needs {', '.join(missing)}")
+        package = PLUGIN_LIBRARIES.get(name, f"the libraries of {name}.so")
+        raise unittest.SkipTest(f"needs {package}: {', '.join(missing)}")
     return path
 
 

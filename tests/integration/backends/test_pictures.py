@@ -50,7 +50,7 @@ def write_rrd(path, function, names=("value",)):
 
 
 def rrdtool(*arguments):
-    program = need_program("rrdtool", "rrdtool")
+    program = need_program("rrdtool")
     subprocess.run([program, *map(str, arguments)], check=True)
 
 
@@ -91,7 +91,7 @@ class PicturesTest(unittest.TestCase):
         cls.write(cls.data)
         program = cls.directory / "bin/rrdtool"
         program.parent.mkdir()
-        real = need_program("rrdtool", "rrdtool")
+        real = need_program("rrdtool")
         program.write_text(
             f'#!/bin/sh\nprintf "%s\\n" "$@" >>"$LOG"\nexec {real} "$@"\n'
         )

@@ -85,7 +85,7 @@ class Prometheus:
     """Runs a Prometheus that fetches from one port of this host."""
 
     def __init__(self, test, target):
-        program = need_program("prometheus", "prometheus")
+        program = need_program("prometheus")
         self.port = free_port()
         directory = stage().new_directory()
         (directory / "prometheus.yml").write_text(

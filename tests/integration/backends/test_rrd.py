@@ -80,7 +80,7 @@ class RrdDaemon(Daemon):
 
 def need_rrdtool():
     need_plugin("rrdtool")
-    return need_program("rrdtool", "rrdtool")
+    return need_program("rrdtool")
 
 
 def rrdtool(*arguments):
