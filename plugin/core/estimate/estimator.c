@@ -28,7 +28,8 @@
 void estimator_forget(struct track *t) {
   t->baseline.at_ns = 0;
   t->derived_bytes = 0;
-  t->is_heir = t->is_sampled = false;
+  t->origin = ORIGIN_READING;
+  t->is_sampled = false;
 }
 
 /* --- what is worth asking for --- */
@@ -152,6 +153,7 @@ void estimator_observe(const struct cycle *cycle, struct track *t,
 /* --- advancing --- */
 
 void estimator_advance(struct track *t) {
+  kinship_apply(t, KINSHIP_CYCLE_OVER, NULL);
   if (!track_has_baseline(t))
     return;
   sharing_advance(track_set(t), &t->since);
@@ -167,7 +169,8 @@ static struct exposure exposure_now(const struct cycle *cycle,
   struct exposure x;
 
   exposure_of(cycle, t, &x);
-  x.bytes[t->is_heir ? CAUSE_FORK : CAUSE_LENT] = t->derived_bytes;
+  x.bytes[t->origin == ORIGIN_INHERITED ? CAUSE_FORK : CAUSE_LENT] =
+      t->derived_bytes;
   x.bytes[CAUSE_READING] = t->unsure_bytes;
   if (track_wants_faults(t) && !t->now.has_faults &&
       t->baseline.at_ns < cycle->now_ns)
@@ -294,7 +297,7 @@ static void restart(const struct cycle *cycle, struct track *t,
   t->broken_bytes = t->told_bytes = t->told_returned = t->told_freed = 0;
   t->family_changes = family_changes(t);
   t->relatives_moved = 0;
-  t->has_strangers = false;
+  t->strangers = STRANGERS_NONE;
   t->since = SHARING_JUST_READ;
   track_find_change(cycle, t);
 }
@@ -317,41 +320,63 @@ static uint32_t missed_pages(const struct cycle *cycle, const struct track *t,
                               : between(missed, 0, moved));
 }
 
-/* Strangers that a reading shows, before it is taken in, may end unseen; those
- * that another reading has shown too stay. Those of the last one may have made
- * place for others: where children come and go, others do unseen. */
-static bool are_strangers_new(const struct cycle *cycle, const struct track *t,
-                              const struct rollup *found) {
+/*
+ * What a reading that shows `seen` strangers makes of those of the last one:
+ * they are taken to stay once two readings in a row show them, and the family
+ * has not changed in between. Where children come and go, others do so unseen.
+ */
+static enum strangers strangers_after(const struct cycle *cycle,
+                                      const struct track *t,
+                                      const struct rollup *found,
+                                      uint32_t seen) {
+  bool is_in_doubt =
+      t->strangers == STRANGERS_NONE || t->family_changes != family_changes(t);
+
+  assert(t->strangers == STRANGERS_NONE || t->origin == ORIGIN_READING);
+  if (seen == 0)
+    return STRANGERS_NONE;
   /* Before 6.7 the kernel does not say what KSM has merged. */
   if (!rollup_has(found, ROLLUP_KSM) &&
       t->baseline.at_ns < cycle->ksm_merged_ns)
-    return false;
-  return !track_has_baseline(t) || !t->has_strangers ||
-         t->family_changes != family_changes(t);
+    return STRANGERS_CONFIRMED;
+  return !track_has_baseline(t) || is_in_doubt ? STRANGERS_NEW
+                                               : STRANGERS_CONFIRMED;
 }
 
-/* Takes what was measured for the new baseline. New strangers are counted as
- * children that came after the processes were listed and have ended: nobody
- * else pays their part. Memory that is shared at the first reading may be so
- * for good. The next reading has to confirm either. */
+/* New strangers are counted as children that came after the processes were
+ * listed and have ended: nobody else pays their part. At a first reading they
+ * may stay. unsure_bytes is the error if that is wrong. */
+static void take_strangers(struct track *t, const struct rollup *found,
+                           uint32_t seen, enum strangers strangers,
+                           bool is_first) {
+  uint32_t known = fork_family_size(t);
+
+  t->strangers = strangers;
+  t->unsure_bytes = 0;
+  if (strangers != STRANGERS_NEW)
+    return;
+  kinship_apply(t, KINSHIP_DOUBTED, NULL);
+  t->unsure_bytes = strangers_part(found, known, seen);
+  t->baseline.relatives =
+      is_first ? 0 : (uint16_t)min(known + seen, UINT16_MAX);
+}
+
+/* Starts a new baseline with a reading. First its strangers are compared with
+ * those of the last baseline; only then is that replaced. The origin is kept
+ * until newborns have learnt from it. */
 static void begin_anew(const struct cycle *cycle, struct track *t,
                        const struct rollup *rollup,
                        const struct observation *at, uint32_t shared_pages) {
-  bool had_baseline = track_has_baseline(t);
-  uint32_t known = fork_family_size(t);
-  uint32_t seen = RULE(strangers) ? strangers_seen(rollup, known) : 0;
-  bool are_new = seen > 0 && are_strangers_new(cycle, t, rollup);
+  bool is_first = !track_has_baseline(t);
+  uint32_t seen =
+      RULE(strangers) ? strangers_seen(rollup, fork_family_size(t)) : 0;
+  enum strangers strangers = strangers_after(cycle, t, rollup, seen);
 
   restart(cycle, t, rollup, at, cycle->now_ns);
-  t->has_strangers = seen > 0;
-  t->is_family_decided &= !are_new || t->family;
-  t->unsure_bytes = are_new ? strangers_part(rollup, known, seen) : 0;
-  if (are_new)
-    t->baseline.relatives =
-        had_baseline ? (uint16_t)min(known + seen, UINT16_MAX) : 0;
-  if (t->is_heir && t->family)
+  take_strangers(t, rollup, seen, strangers, is_first);
+  if (t->origin == ORIGIN_INHERITED && t->family)
     learn_newborn(cycle, t);
-  t->is_heir = false;
+  t->origin = ORIGIN_READING;
   t->derived_bytes = 0;
   track_correct_count(cycle, t, shared_pages);
 }
@@ -434,7 +459,8 @@ void estimator_sample(const struct cycle *cycle, struct track *t,
   begin_anew(cycle, t, &rollup, &after, after.shared_pages);
 }
 
-/* What was in doubt before remains so; that of age has its time. */
+/* The exposures that stay when the baseline is derived anew. CAUSE_TIME goes by
+ * at_ns, and starts again by itself. */
 static double doubt_before(const struct cycle *cycle, const struct track *t) {
   struct exposure x = exposure_now(cycle, t);
 
@@ -448,12 +474,13 @@ static double doubt_before(const struct cycle *cycle, const struct track *t) {
 
 void estimator_derive(const struct cycle *cycle, struct track *t,
                       const struct rollup *rollup, uint64_t at_ns,
-                      double off_bytes) {
+                      enum origin origin, double off_bytes) {
   uint32_t off_pages = t->baseline.off_pages;
   double before = track_has_baseline(t) ? doubt_before(cycle, t) : 0;
 
   restart(cycle, t, rollup, &t->now, at_ns);
   t->baseline.off_pages = off_pages;
+  t->origin = origin;
   t->derived_bytes = off_bytes + before;
   track_correct_count(cycle, t, t->now.shared_pages);
 }

@@ -75,13 +75,13 @@ uint64_t estimator_imprecision(const struct cycle *cycle,
 void estimator_predict(const struct cycle *cycle, const struct track *t,
                        struct prediction *ret);
 
-/* Takes in a baseline that was not read, but made of the one of another process
- * or of its own, and predicts from it from now on. at_ns: of the reading that
- * it goes back to; off_bytes: how far off it can be, besides the error that was
- * to be expected before. */
+/* Takes in a baseline that was not read, and predicts from it from now on.
+ * origin: INHERITED or DIVIDED; at_ns: of the reading that it goes back to;
+ * off_bytes: how far off it can be, besides the error that was to be expected
+ * before. */
 void estimator_derive(const struct cycle *cycle, struct track *t,
                       const struct rollup *rollup, uint64_t at_ns,
-                      double off_bytes);
+                      enum origin origin, double off_bytes);
 
 /* Ends the estimate, until the next reading: the process runs another program,
  * has ended, or its reading has failed. */

@@ -1,5 +1,6 @@
 #include "estimate/track.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -53,24 +54,68 @@ void sharing_advance(const struct sharing *s, struct sharing_since *since) {
 
 /* --- families --- */
 
-void fork_family_leave(struct track *t) {
+static void enter(struct track *t, struct fork_family *family) {
+  t->family = family;
+  t->told = family->told;
+}
+
+static void leave(struct track *t) {
   struct fork_family *family = t->family;
-  bool was_head = !t->is_child;
 
   t->family = NULL;
-  t->is_family_decided = t->is_child = false;
   if (!family)
     return;
-  family->has_lost_head |= was_head;
+  family->has_lost_head |= t->kinship == KINSHIP_HEAD;
   t->family_pages = 0;
   family->changes++;
   if (--family->members == 0)
     free(family);
 }
 
-static void enter(struct track *t, struct fork_family *family) {
-  t->family = family;
-  t->told = family->told;
+void kinship_apply(struct track *t, enum kinship_event event,
+                   struct fork_family *family) {
+  bool has_family = t->family != NULL;
+
+  assert(has_family ==
+         (t->kinship == KINSHIP_HEAD || t->kinship == KINSHIP_CHILD));
+  switch (event) {
+  case KINSHIP_NOT_FOUND:
+    assert(t->kinship == KINSHIP_UNDECIDED);
+    t->kinship = KINSHIP_ALONE;
+    return;
+  case KINSHIP_FOUNDS:
+    assert(!has_family);
+    enter(t, family);
+    t->kinship = KINSHIP_HEAD;
+    return;
+  case KINSHIP_JOINS:
+    assert(t->kinship == KINSHIP_ALONE);
+    enter(t, family);
+    t->kinship = KINSHIP_CHILD;
+    t->role = ROLE_NEWBORN;
+    return;
+  case KINSHIP_FORKED:
+    assert(has_family);
+    if (t->role != ROLE_NEWBORN)
+      t->role = ROLE_PARENT;
+    return;
+  case KINSHIP_SUCCEEDS:
+    assert(t->kinship == KINSHIP_CHILD && t->family->has_lost_head);
+    t->family->has_lost_head = false;
+    t->kinship = KINSHIP_HEAD;
+    return;
+  case KINSHIP_DOUBTED:
+    if (!has_family)
+      t->kinship = KINSHIP_UNDECIDED;
+    return;
+  case KINSHIP_LEAVES:
+    leave(t);
+    t->kinship = KINSHIP_UNDECIDED;
+    return;
+  case KINSHIP_CYCLE_OVER:
+    t->role = ROLE_NONE;
+    return;
+  }
 }
 
 static int found_family(struct track *parent) {
@@ -81,16 +126,16 @@ static int found_family(struct track *parent) {
   *family = (struct fork_family){
       .members = 1, .cow_breaks = 1, .newborns = NEWBORN_LESSONS_AT_FIRST};
   sharing_init(&family->sharing, parent->group_pages);
-  enter(parent, family);
   parent->family_pages = parent->group_pages;
-  parent->is_family_decided = true;
+  kinship_apply(parent, KINSHIP_FOUNDS, family);
   return 0;
 }
 
 int fork_family_join(struct track *t, struct track *parent) {
   if (!parent->family && found_family(parent) < 0)
     return -ENOMEM;
-  enter(t, parent->family);
+  kinship_apply(t, KINSHIP_JOINS, parent->family);
+  kinship_apply(parent, KINSHIP_FORKED, NULL);
   t->family_pages = 0;
   t->family->members++;
   t->family->changes++;
@@ -98,8 +143,11 @@ int fork_family_join(struct track *t, struct track *parent) {
    */
   if (track_has_baseline(t))
     t->baseline.relatives = fork_family_size(t);
-  t->is_child = t->is_newborn = parent->has_newborn = true;
   return 0;
+}
+
+void fork_family_leave(struct track *t) {
+  kinship_apply(t, KINSHIP_LEAVES, NULL);
 }
 
 uint16_t fork_family_size(const struct track *t) {
@@ -136,14 +184,14 @@ static uint32_t counted_pages(const struct cycle *cycle, const struct track *t,
  * after that one has left takes its place. */
 static void count_in_group(const struct cycle *cycle, struct track *t,
                            uint32_t pages) {
-  if (!t->is_child) {
+  if (t->kinship != KINSHIP_CHILD) {
     count(t->group_set, cycle->now_ns, pages, t->group_pages);
   } else if (t->family->has_lost_head) {
-    t->is_child = t->family->has_lost_head = false;
+    kinship_apply(t, KINSHIP_SUCCEEDS, NULL);
     count(t->group_set, cycle->now_ns, pages, t->family_pages);
     t->group_set->before += t->family_pages;
   }
-  t->group_pages = t->is_child ? 0 : pages;
+  t->group_pages = t->kinship == KINSHIP_CHILD ? 0 : pages;
 }
 
 void track_count(const struct cycle *cycle, struct track *t) {
@@ -163,7 +211,7 @@ void track_correct_count(const struct cycle *cycle, struct track *t,
     t->family->sharing.now += (double)pages - t->family_pages;
     t->family_pages = pages;
   }
-  if (!t->is_child && RULE(correct_count)) {
+  if (t->kinship != KINSHIP_CHILD && RULE(correct_count)) {
     t->group_set->now += (double)pages - t->group_pages;
     t->group_pages = pages;
   }
@@ -181,7 +229,7 @@ uint64_t track_resident_bytes(const struct cycle *cycle,
 }
 
 bool track_wants_faults(const struct track *t) {
-  return t->is_newborn || t->has_newborn ||
+  return t->role != ROLE_NONE ||
          (track_has_baseline(t) &&
           rollup_cow_bytes(&t->baseline.rollup) >= ROLLUP_COW_LEAST_BYTES);
 }

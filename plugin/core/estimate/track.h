@@ -103,6 +103,58 @@ struct fork_family {
   struct read_cost cost; /* of the member whose walk says most of others */
 };
 
+/* The place of a process in a fork family. */
+enum kinship {
+  KINSHIP_UNDECIDED, /* its family is still to be looked for */
+  KINSHIP_ALONE,     /* it was looked for, and there is none */
+  KINSHIP_HEAD,      /* stands for its family in the set of its group */
+  KINSHIP_CHILD,     /* is in the set of its family alone */
+};
+
+/* Its part in forks since the last cycle, until estimator_advance(). */
+enum fork_role { ROLE_NONE, ROLE_PARENT, ROLE_NEWBORN };
+
+/*
+ * What can happen to the kinship and the role; kinship_apply() has all
+ * transitions:
+ *
+ *   event       kinship before     kinship after   role
+ *   NOT_FOUND   UNDECIDED          ALONE
+ *   FOUNDS      UNDECIDED, ALONE   HEAD
+ *   JOINS       ALONE              CHILD           NEWBORN
+ *   FORKED      HEAD, CHILD        the same        PARENT, unless NEWBORN
+ *   SUCCEEDS    CHILD              HEAD
+ *   DOUBTED     any                UNDECIDED, but the same with a family
+ *   LEAVES      any                UNDECIDED
+ *   CYCLE_OVER  any                the same        NONE
+ *
+ * A process LEAVES by an exec and when it ends.
+ */
+enum kinship_event {
+  KINSHIP_NOT_FOUND,
+  KINSHIP_FOUNDS,
+  KINSHIP_JOINS,
+  KINSHIP_FORKED,
+  KINSHIP_SUCCEEDS, /* of the head that has left */
+  KINSHIP_DOUBTED,  /* a reading has shown new strangers */
+  KINSHIP_LEAVES,
+  KINSHIP_CYCLE_OVER,
+};
+
+/* How a process got its baseline. The next reading makes it ORIGIN_READING. */
+enum origin {
+  ORIGIN_READING,   /* a rollup or a sample; also without a baseline */
+  ORIGIN_INHERITED, /* made for a newborn, from its parent's */
+  ORIGIN_DIVIDED,   /* its own, less what it shares with its newborns */
+};
+
+/* What the last reading has shown of strangers (baseline.h). */
+enum strangers {
+  STRANGERS_NONE,
+  STRANGERS_NEW,       /* may be children that end unseen; see unsure_bytes */
+  STRANGERS_CONFIRMED, /* stay: also seen at the reading before */
+};
+
 /* The bytes of a process that came since its baseline, or (negative) went. */
 struct change {
   int64_t anon, shared, swap;
@@ -136,13 +188,11 @@ struct track {
   double derived_bytes; /* how far off a derived baseline can be (newborn.h) */
   uint64_t lent_bytes;  /* to newborns of this cycle, all together */
   uint32_t newborns;    /* their number */
-  bool is_newborn : 1;  /* forked since the last cycle */
-  bool has_newborn : 1; /* is the parent of such */
-  bool is_heir : 1;     /* its baseline was derived from its parent's */
-  bool is_child : 1;    /* in the set of its family alone */
-  bool is_family_decided : 1; /* for its program, but for new strangers */
-  bool is_sampled : 1;        /* the baseline is no rollup, see sampling */
-  bool has_strangers : 1;     /* at the baseline */
+  enum kinship kinship : 8;
+  enum fork_role role : 8;
+  enum origin origin : 8;       /* of the baseline */
+  enum strangers strangers : 8; /* at the baseline */
+  bool is_sampled : 1;          /* the baseline is no rollup, see sampling */
 };
 
 static inline bool track_has_baseline(const struct track *t) {
@@ -155,8 +205,13 @@ static inline bool track_has_baseline(const struct track *t) {
  * none. 0 or -ENOMEM. */
 int fork_family_join(struct track *t, struct track *parent);
 
-/* Leaves the family, if there is one; the last member frees it. */
+/* Leaves the family, if there is one; the last member frees it. A family is
+ * looked for again. */
 void fork_family_leave(struct track *t);
+
+/* Applies an event; family: the one that it FOUNDS or JOINS, or else NULL. */
+void kinship_apply(struct track *t, enum kinship_event event,
+                   struct fork_family *family);
 
 /* The number of members, or UINT16_MAX if there are more; 1 without a family.
  */

@@ -12,7 +12,7 @@ static void prepare(const struct process_table *t, struct process *p,
     return;
   if (!p->is_linked)
     process_table_link(t, p);
-  if (member_refresh(p) == 0)
+  if (member_make(p) == 0)
     return;
   process_set_state(p, PROCESS_UNKNOWN);
   diag_note(diags, DIAG_FAILED, p, -ENOMEM, "statm");
@@ -32,7 +32,7 @@ static struct process *find_relative(const struct process_table *t,
                                      const struct process *p) {
   struct process *parent = process_table_parent(t, p), *oldest = NULL;
 
-  if (is_relative(parent, p) || !p->member->track.has_strangers)
+  if (is_relative(parent, p) || p->member->track.strangers == STRANGERS_NONE)
     return is_relative(parent, p) ? parent : NULL;
   for (size_t i = 0; i < t->n; i++)
     if (is_relative(t->processes[i], p) &&
@@ -41,34 +41,28 @@ static struct process *find_relative(const struct process_table *t,
   return oldest != p ? oldest : NULL;
 }
 
-static bool is_decided(const struct process *p) {
-  return p->member->track.is_family_decided &&
-         p->member->program == process_program(p);
-}
-
 /* Parents can come later than their children once pids have wrapped around:
  * they are decided first, in one more call for each time that pids did. All
- * have been prepared. Without memory for a family it stands alone. */
+ * have been prepared. Without memory for a family it stands alone until the
+ * next cycle. */
 static void update_family(const struct process_table *t, struct process *p) {
+  struct track *track = &p->member->track;
   struct process *parent;
 
-  if (is_decided(p))
+  member_refresh(p);
+  if (track->kinship != KINSHIP_UNDECIDED || !p->is_linked)
     return;
-  fork_family_leave(&p->member->track);
-  if (!p->is_linked)
-    return;
-  p->member->track.is_family_decided = true;
+  kinship_apply(track, KINSHIP_NOT_FOUND, NULL);
   parent = find_relative(t, p);
   if (!parent)
     return;
   update_family(t, parent);
-  if (p->member->track.family) /* a ring of parents, in a broken tree */
+  if (track->family) /* a ring of parents, in a broken tree */
     return;
-  if (fork_family_join(&p->member->track, &parent->member->track) < 0)
-    p->member->track.is_family_decided = false;
-  else if (parent->member->cost.is_learnt &&
-           !parent->member->track.family->cost.is_learnt)
-    parent->member->track.family->cost = parent->member->cost;
+  if (fork_family_join(track, &parent->member->track) < 0)
+    fork_family_leave(track);
+  else if (parent->member->cost.is_learnt && !track->family->cost.is_learnt)
+    track->family->cost = parent->member->cost;
 }
 
 /* A child needs its parent and the parent's track. A parent with a higher pid

@@ -22,25 +22,26 @@ void member_end_sampling(struct member *m) {
   m->track.sample_error = NULL;
 }
 
-int member_refresh(struct process *p) {
+int member_make(struct process *p) {
+  if (!p->member)
+    p->member = calloc(1, sizeof(*p->member));
+  return p->member ? 0 : -ENOMEM;
+}
+
+void member_refresh(struct process *p) {
   uint32_t program = process_program(p);
   struct member *m = p->member;
 
-  if (!m)
-    m = p->member = calloc(1, sizeof(*m));
-  if (!m)
-    return -ENOMEM;
   if (m->program == program)
-    return 0;
+    return;
   m->program = program;
-  m->track.is_family_decided = false;
+  fork_family_leave(&m->track);
   estimator_forget(&m->track);
   m->cost = (struct read_cost){0};
   m->tables = (struct page_tables){.kib = 0};
   m->wanted_ns = 0;
   m->denied = (struct back_off){0};
   member_end_sampling(m);
-  return 0;
 }
 
 void member_free(struct process *p) {

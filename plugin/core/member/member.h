@@ -81,9 +81,12 @@ struct group_track {
   struct growth growth;
 };
 
-/* Makes the state of a process if need be, and clears it after an exec: nothing
- * that was learnt of a program holds for the next. 0 or -ENOMEM. */
-int member_refresh(struct process *p);
+/* Makes the state of a process, if it has none. 0 or -ENOMEM. */
+int member_make(struct process *p);
+
+/* Clears the state after an exec, if there was one: nothing that was learnt of
+ * a program holds for the next. */
+void member_refresh(struct process *p);
 
 /* Its memory is walked, and not sampled any more. */
 void member_end_sampling(struct member *m);

@@ -16,7 +16,7 @@ static uint64_t part_of(uint64_t bytes, double part) {
 /* --- parent and child --- */
 
 static bool is_newborn(const struct process *p) {
-  return member_is_measured(p) && p->member->track.is_newborn;
+  return member_is_measured(p) && p->member->track.role == ROLE_NEWBORN;
 }
 
 /* The parent of a newborn that can be estimated with it; NULL of all others. */
@@ -147,8 +147,8 @@ static void give(const struct cycle *cycle, const struct track *parent,
   u.bytes[ROLLUP_RSS] = u.bytes[ROLLUP_REFERENCED] = anon + files;
   add_up(&u);
   child->now.vm_swap_kb = parent->now.vm_swap_kb;
-  child->is_heir = true;
-  estimator_derive(cycle, child, &u, parent->baseline.at_ns, off);
+  estimator_derive(cycle, child, &u, parent->baseline.at_ns, ORIGIN_INHERITED,
+                   off);
   /* The changes of this cycle, which are to be added still, are in its cost. */
   child->since.cost = 1 / sharing_change(&child->family->sharing);
 }
@@ -168,8 +168,9 @@ static void divide(const struct cycle *cycle, struct track *parent) {
   u.bytes[ROLLUP_PSS_DIRTY] -= min(less, u.bytes[ROLLUP_PSS_DIRTY]);
   u.bytes[ROLLUP_SWAP_PSS] = swap_pss(&i);
   add_up(&u);
-  parent->is_heir = false; /* what it inherited itself is unsure from now on */
-  estimator_derive(cycle, parent, &u, parent->baseline.at_ns, (double)less);
+  /* From now on its error is CAUSE_LENT, even if it is an heir itself. */
+  estimator_derive(cycle, parent, &u, parent->baseline.at_ns, ORIGIN_DIVIDED,
+                   (double)less);
 }
 
 /* --- all of a cycle --- */
@@ -183,7 +184,6 @@ static void count(const struct cycle *cycle, struct track *lender,
 static void settle(const struct cycle *cycle, struct track *t) {
   if (t->newborns)
     divide(cycle, t);
-  t->is_newborn = t->has_newborn = false;
   t->newborns = 0;
   t->lent_bytes = 0;
 }

@@ -162,8 +162,12 @@ TEST(processes_that_share_join_the_oldest_of_their_program) {
   update(&w);
   check_families(&w, ".....", "before");
   for (uint32_t pid = 1; pid <= 5; pid++) {
-    w.p[pid].member->track.has_strangers = pid != 4;
-    w.p[pid].member->track.is_family_decided = pid == 4;
+    struct track *t = &w.p[pid].member->track;
+
+    if (pid == 4)
+      continue;
+    t->strangers = STRANGERS_NEW;
+    kinship_apply(t, KINSHIP_DOUBTED, NULL);
   }
   update(&w);
   check_families(&w, "aaaa.", "after");

@@ -91,9 +91,9 @@ static void read_at(struct fixture *f, uint64_t seconds, struct rollup found) {
   estimator_correct(&f->e, &f->track, &found, &o);
 }
 
-static void expect(const struct fixture *f, bool has_strangers, bool are_new) {
-  assert_int_equal(f->track.has_strangers, has_strangers);
-  assert_int_equal(f->track.unsure_bytes > 0, are_new);
+static void expect(const struct fixture *f, enum strangers strangers) {
+  assert_int_equal(f->track.strangers, strangers);
+  assert_int_equal(f->track.unsure_bytes > 0, strangers == STRANGERS_NEW);
 }
 
 TEST(strangers_are_new_where_they_have_come_since) {
@@ -101,13 +101,13 @@ TEST(strangers_are_new_where_they_have_come_since) {
 
   sharing_init(&f.set, 0);
   read_at(&f, 1, sharing(120, 0, 1, 0));
-  expect(&f, false, false);
+  expect(&f, STRANGERS_NONE);
   read_at(&f, 2, sharing(0, 120, 2, 0));
-  expect(&f, true, true);
+  expect(&f, STRANGERS_NEW);
   read_at(&f, 3, sharing(0, 120, 2, 0));
-  expect(&f, true, false);
+  expect(&f, STRANGERS_CONFIRMED);
   read_at(&f, 4, sharing(0, 130, 2, 0));
-  expect(&f, true, false);
+  expect(&f, STRANGERS_CONFIRMED);
 }
 
 TEST(strangers_are_counted_until_the_next_reading) {
@@ -133,10 +133,10 @@ TEST(pages_that_are_merged_now_are_no_strangers) {
   sharing_init(&f.set, 0);
   read_at(&f, 1, before_6_7(sharing(100, 0, 1, 0)));
   read_at(&f, 2, before_6_7(sharing(0, 100, 2, 0)));
-  expect(&f, true, false);
+  expect(&f, STRANGERS_CONFIRMED);
   read_at(&f, 3, before_6_7(sharing(100, 0, 1, 0)));
   read_at(&f, 4, before_6_7(sharing(0, 100, 2, 0)));
-  expect(&f, true, true);
+  expect(&f, STRANGERS_NEW);
 }
 
 /* Lessons were of other changes. */

@@ -72,7 +72,7 @@ static void run(struct fixture *f, double percent) {
 /* Between statm and stat. Its memory would be in doubt, and be read for that.
  */
 FIXTURE_TEST(a_process_without_stat_has_ended) {
-  f->member.track.has_newborn = true;
+  f->member.track.role = ROLE_PARENT;
   proctree_end(&f->reading->tree, 10);
   run(f, 0);
   assert_int_equal(f->process->state, PROCESS_GONE);
@@ -96,7 +96,7 @@ FIXTURE_TEST(what_a_member_had_that_has_ended_is_known) {
   for (int was_read = 0; was_read < 2; was_read++) {
     f->group.usage = (struct usage){0};
     f->process->state = PROCESS_ALIVE;
-    track->has_newborn = true;
+    track->role = ROLE_PARENT;
     if (was_read)
       track->baseline.at_ns = 1;
     track->baseline.at.resident_pages = 1000;

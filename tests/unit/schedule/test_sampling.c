@@ -299,6 +299,7 @@ FIXTURE_TEST(a_probe_prices_huge_pages_of_relatives_as_shared) {
   job.sample.walk_page_ns = 1;
   job.sample.huge = 0.5;
   f->member.track.family = &family;
+  f->member.track.kinship = KINSHIP_HEAD;
   for (family.members = 1; family.members <= 2; family.members++) {
     f->member.cost = (struct read_cost){.ns = 77, .pages = PAGES};
     take(f, &job);
