@@ -483,6 +483,9 @@ void estimator_derive(const struct cycle *cycle, struct track *t,
   t->origin = origin;
   t->derived_bytes = off_bytes + before;
   track_correct_count(cycle, t, t->now.shared_pages);
+  /* What estimator_advance() adds is in the cost of its files already. */
+  if (origin == ORIGIN_INHERITED)
+    t->since.cost = 1 / sharing_change(track_set(t));
 }
 
 /* --- predicting --- */

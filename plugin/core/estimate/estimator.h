@@ -76,9 +76,10 @@ void estimator_predict(const struct cycle *cycle, const struct track *t,
                        struct prediction *ret);
 
 /* Takes in a baseline that was not read, and predicts from it from now on.
- * origin: INHERITED or DIVIDED; at_ns: of the reading that it goes back to;
- * off_bytes: how far off it can be, besides the error that was to be expected
- * before. */
+ * Between estimator_observe() and estimator_advance(). origin: INHERITED, with
+ * the cost of files as it is after this cycle, or DIVIDED, with the cost before
+ * it; at_ns: of the reading that it goes back to; off_bytes: how far off it can
+ * be, besides the error that was to be expected before. */
 void estimator_derive(const struct cycle *cycle, struct track *t,
                       const struct rollup *rollup, uint64_t at_ns,
                       enum origin origin, double off_bytes);

@@ -149,8 +149,6 @@ static void give(const struct cycle *cycle, const struct track *parent,
   child->now.vm_swap_kb = parent->now.vm_swap_kb;
   estimator_derive(cycle, child, &u, parent->baseline.at_ns, ORIGIN_INHERITED,
                    off);
-  /* The changes of this cycle, which are to be added still, are in its cost. */
-  child->since.cost = 1 / sharing_change(&child->family->sharing);
 }
 
 /* The parent pays only its part now of what it has lent. */
