@@ -12,11 +12,11 @@
 #define CHOSEN 1.96
 
 /*
- * The mean square of the error by that of the exposure: before the first
- * reading, and the least that readings can show, which may always have been
- * right by chance. Where nothing is learnt, the exposure is the error. What was
- * freed may have been shared, however often it was not: the least is published
- * as enough for two members, even if their errors are thought independent.
+ * The rate error² / exposure² of each cause: before the first reading, and its
+ * lower bound, because a few exact readings prove nothing. Without learning the
+ * exposure is the error. The bound for freed memory, which may have been shared
+ * however often it was not, is large enough to be published for two members
+ * whose errors are thought independent.
  */
 static const struct {
   double at_first, least;
@@ -157,15 +157,15 @@ static void learn_common(struct audit *a, double off) {
   a->sizes += fabs(off);
 }
 
-/* The part of a square that one of its causes is to be expected to have made,
- * beside others. */
+/* The expected share of one cause in a squared error. */
 static double part_of(double own, double others) {
   return own > 0 ? own / (own + others) : 0;
 }
 
-/* The mean square of what one of the causes of an error has made of it, as far
- * as the error shows: own is what was to be expected of that cause, others of
- * the rest. The smaller its part, the less the error shows, and weighs. */
+/* Learns what an error says of one of its causes. own and others: the squares
+ * that were to be expected of this cause and of the rest. The square of this
+ * cause, now that the error is known, is part² * off² + own * (1 - part). It
+ * weighs by its part: of a cause with a small one, the error shows little. */
 static void learn_part(struct rate *r, uint64_t cycle_ns, double off,
                        double own, double others, double exposed) {
   double part = part_of(own, others);

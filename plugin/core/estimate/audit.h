@@ -12,7 +12,7 @@
 #include "report/doubt.h"
 #include <stdbool.h>
 
-/* What the error of an estimate can come from, in bytes; CAUSE_TIME: by the
+/* How many bytes each cause can make the estimate wrong; CAUSE_TIME: times the
  * root of the seconds. */
 struct exposure {
   double bytes[CAUSES];
@@ -41,7 +41,8 @@ struct audit {
  * readings are chosen by; and the error that is published. */
 enum audit_level { AUDIT_EXPECTED, AUDIT_CHOSEN, AUDIT_PUBLISHED };
 
-/* An error by those of late, and the parts of that of Pss by cause. */
+/* The errors that follow from an exposure and recent errors; that of Pss also
+ * by cause. */
 struct audit_errors {
   struct doubt pss, uss;
   double pss_parts[ALL_CAUSES];

@@ -45,7 +45,7 @@ struct sharing_since {
 
 #define SHARING_JUST_READ ((struct sharing_since){.cost = 1})
 
-/* A set of one member that maps so many pages, or of none. */
+/* Starts a set with one member that maps `pages` pages; 0: without members. */
 void sharing_init(struct sharing *s, uint64_t pages);
 
 /* The cost of a page in this cycle, by its cost in the one before. */
@@ -231,9 +231,9 @@ void track_correct_count(const struct cycle *cycle, struct track *t,
 
 /* --- what has changed since its baseline --- */
 
-/* At most so much memory has a child made its own by its faults: others of them
- * mapped its files and shmem, FAULT_AROUND_BYTES at a time or less. That is the
- * kernel's default (fault_around_bytes). */
+/* The most memory that a child has copied: a page for each fault, less the
+ * faults that mapped its files and shmem, of which each maps FAULT_AROUND_BYTES
+ * at most. That is the kernel's default (fault_around_bytes). */
 #define FAULT_AROUND_BYTES 65536
 uint64_t track_faulted_bytes(const struct cycle *cycle,
                              const struct observation *at);

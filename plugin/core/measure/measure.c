@@ -77,8 +77,8 @@ static int begin_group(struct group *g) {
 }
 
 /* Notes when pages were last merged or separated: older baselines are wrong.
- * Merging that went on until now also did so after the last reading. Merging
- * that began and ended between two cycles left more merged pages. */
+ * KSM has merged pages since the last cycle if it was running then or is
+ * running now, or if there are more merged pages. */
 static void watch_ksm(struct measurer *m) {
   struct cycle *cycle = &m->cycle;
   struct ksm before = m->ksm;

@@ -17,8 +17,8 @@
 void address_space_relate(struct process_table *t, struct diag *diags);
 
 /* Finds the members of groups that run in the memory of their parent, if that
- * is a member: p->is_in_parents_mm. Where that cannot be asked it stays as it
- * was. */
+ * is a member: p->is_in_parents_mm. It keeps its value while the kernel cannot
+ * be asked. */
 void address_space_find_shared(const struct process_table *t,
                                struct reader *reader, uint64_t now_ns);
 

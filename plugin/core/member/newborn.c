@@ -40,8 +40,8 @@ static uint64_t anonymous_bytes(const struct cycle *cycle,
   return minus(t->now.resident_pages, t->now.shared_pages) * cycle->page_size;
 }
 
-/* What its faults have made its own, as readings of its siblings have shown by
- * now. */
+/* The bytes that a child has copied: its faults, times the part of faults that
+ * copied in its siblings, as their first readings have shown. */
 static uint64_t own_bytes(const struct cycle *cycle,
                           const struct track *child) {
   double breaks = child->family->newborns.breaks;
@@ -179,13 +179,16 @@ static void count(const struct cycle *cycle, struct track *lender,
   lender->lent_bytes += anonymous_bytes(cycle, child) - own_bytes(cycle, child);
 }
 
-static void settle(const struct cycle *cycle, struct track *t) {
+static void end_lending(const struct cycle *cycle, struct track *t) {
   if (t->newborns)
     divide(cycle, t);
   t->newborns = 0;
   t->lent_bytes = 0;
 }
 
+/* All children are counted before the first one gets its part, and a parent is
+ * divided last: each child takes from the estimate that its parent had before.
+ */
 void newborn_estimate_all(const struct cycle *cycle,
                           const struct process_table *t) {
   struct process *const *p = t->processes;
@@ -206,5 +209,5 @@ void newborn_estimate_all(const struct cycle *cycle,
   }
   for (size_t i = 0; i < t->n; i++)
     if (p[i]->member)
-      settle(cycle, &p[i]->member->track);
+      end_lending(cycle, &p[i]->member->track);
 }
