@@ -199,12 +199,46 @@ static void split(struct rollup *u, enum rollup_field a, enum rollup_field b,
   u->bytes[b] = whole - u->bytes[a];
 }
 
+/* The field that a field is a part of. Itself, if there is none or if
+ * estimate_settle() has another rule for it. */
+static enum rollup_field whole_of(enum rollup_field part) {
+  switch (part) {
+  case ROLLUP_PSS:
+  case ROLLUP_REFERENCED:
+  case ROLLUP_ANONYMOUS:
+  case ROLLUP_SHMEM_PMD_MAPPED:
+  case ROLLUP_FILE_PMD_MAPPED:
+    return ROLLUP_RSS;
+  case ROLLUP_PSS_DIRTY:
+  case ROLLUP_LOCKED:
+    return ROLLUP_PSS;
+  case ROLLUP_KSM:
+  case ROLLUP_LAZY_FREE:
+  case ROLLUP_ANON_HUGE_PAGES:
+    return ROLLUP_ANONYMOUS;
+  case ROLLUP_SWAP_PSS:
+    return ROLLUP_SWAP;
+  case ROLLUP_RSS:
+  case ROLLUP_PSS_ANON:
+  case ROLLUP_PSS_FILE:
+  case ROLLUP_PSS_SHMEM:
+  case ROLLUP_SHARED_CLEAN:
+  case ROLLUP_SHARED_DIRTY:
+  case ROLLUP_PRIVATE_CLEAN:
+  case ROLLUP_PRIVATE_DIRTY:
+  case ROLLUP_SHARED_HUGETLB:
+  case ROLLUP_PRIVATE_HUGETLB:
+  case ROLLUP_SWAP:
+  case ROLLUP_FIELDS:
+    break;
+  }
+  return part;
+}
+
 /* Makes the parts of Pss add up to it, as far as the kernel has parts. */
 static void settle_pss(struct rollup *u) {
   uint64_t pss = u->bytes[ROLLUP_PSS];
 
-  cap(u, ROLLUP_PSS_DIRTY, pss);
-  cap(u, ROLLUP_LOCKED, pss);
   if (!rollup_has(u, ROLLUP_PSS_ANON))
     return;
   cap(u, ROLLUP_PSS_ANON, min(pss, u->bytes[ROLLUP_ANONYMOUS]));
@@ -216,16 +250,12 @@ void estimate_settle(struct rollup *u) {
   uint64_t rss = u->bytes[ROLLUP_RSS];
   uint64_t uss;
 
-  cap(u, ROLLUP_PSS, rss);
+  /* A whole comes before its parts in enum rollup_field. */
+  for (enum rollup_field f = ROLLUP_RSS; f < ROLLUP_FIELDS; f++)
+    cap(u, f, u->bytes[whole_of(f)]);
   uss = min(rollup_uss(u), u->bytes[ROLLUP_PSS]);
   split(u, ROLLUP_PRIVATE_CLEAN, ROLLUP_PRIVATE_DIRTY, uss);
   split(u, ROLLUP_SHARED_CLEAN, ROLLUP_SHARED_DIRTY, rss - uss);
-  for (int f = ROLLUP_REFERENCED; f <= ROLLUP_FILE_PMD_MAPPED; f++)
-    cap(u, (enum rollup_field)f, rss);
-  cap(u, ROLLUP_ANON_HUGE_PAGES, u->bytes[ROLLUP_ANONYMOUS]);
-  cap(u, ROLLUP_KSM, u->bytes[ROLLUP_ANONYMOUS]);
-  cap(u, ROLLUP_LAZY_FREE, u->bytes[ROLLUP_ANONYMOUS]);
-  cap(u, ROLLUP_SWAP_PSS, u->bytes[ROLLUP_SWAP]);
   settle_pss(u);
 }
 
@@ -281,7 +311,8 @@ static double no_longer_private(const struct cycle *cycle,
   return fmin(moved, (double)baseline_private_file_bytes(&t->baseline)) / 2;
 }
 
-/* And so can, by what other processes did, those that stayed. */
+/* Pages that stayed cost more or less as well, if other processes mapped or
+ * unmapped them. */
 static double others_bound(const struct cycle *cycle, const struct track *t) {
   const struct rollup *r = &t->baseline.rollup;
   uint64_t pss =
@@ -300,7 +331,8 @@ static double anonymous_most(const struct track *t) {
          fmax((double)t->change.anon, 0);
 }
 
-/* Relatives share pages of the kind, too, whose cost the set does not know. */
+/* The set knows the cost of one kind of pages, files or shmem. Relatives share
+ * pages of the other kind, too, whose cost nothing shows. */
 static double relatives_bound(const struct track *t) {
   const struct rollup *r = &t->baseline.rollup;
   uint64_t pages =
@@ -309,8 +341,10 @@ static double relatives_bound(const struct track *t) {
   return track_relatives_moved(t) * (anonymous_most(t) + (double)pages);
 }
 
-/* The estimate takes it to cost half way between its least and its most; but
- * SwapPss does not show what relatives have in memory. */
+/* The estimate is half way between the least and the most that this memory can
+ * cost, so it is off by half of the range. With n relatives it is off by up to
+ * 1
+ * - 1/n: SwapPss does not show what they have in memory. */
 static double returned_error(const struct track *t) {
   double n = fork_family_size(t);
   double part = n > 1 ? 1 - 1 / n : (1 - baseline_swap_cost(&t->baseline)) / 2;

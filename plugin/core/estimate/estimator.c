@@ -237,17 +237,16 @@ static double off_by(uint64_t found, uint64_t expected) {
   return (double)found - (double)expected;
 }
 
-/* Returns what was expected. */
-static struct rollup learn(const struct cycle *cycle, const struct track *t,
-                           const struct rollup *found,
-                           const struct sampled_error *sample) {
+/* Learns from a reading beside the estimate that was expected in its place.
+ * sample: its error, or NULL for a rollup. */
+static void learn(const struct cycle *cycle, const struct track *t,
+                  const struct rollup *expected, const struct rollup *found,
+                  const struct sampled_error *sample) {
   struct exposure x = exposure_now(cycle, t);
-  struct audit_lesson l = {.pss_noise = 0};
-  struct rollup expected;
+  struct audit_lesson l = {
+      .pss_off = off_by(found->bytes[ROLLUP_PSS], expected->bytes[ROLLUP_PSS]),
+      .uss_off = off_by(rollup_uss(found), rollup_uss(expected))};
 
-  estimate_rollup(cycle, t, &expected);
-  l.pss_off = off_by(found->bytes[ROLLUP_PSS], expected.bytes[ROLLUP_PSS]);
-  l.uss_off = off_by(rollup_uss(found), rollup_uss(&expected));
   if (sample) {
     l.pss_noise =
         hypot(sample->pss[PAGE_ANON].noise, sample->pss[PAGE_FILE].noise);
@@ -257,7 +256,6 @@ static struct rollup learn(const struct cycle *cycle, const struct track *t,
   learn_faults(t, excess(l.uss_off, SURELY * l.uss_noise));
   x.bytes[CAUSE_STATM] = (double)estimator_imprecision(cycle, t);
   audit_learn(track_audit(t), cycle->now_ns, &x, &l);
-  return expected;
 }
 
 /* The first lesson counts whole: nothing is known before it. */
@@ -385,9 +383,12 @@ void estimator_correct(const struct cycle *cycle, struct track *t,
                        const struct rollup *rollup,
                        const struct observation *after) {
   struct observation at = *after;
+  struct rollup expected;
 
-  if (track_has_baseline(t))
-    learn(cycle, t, rollup, t->is_sampled ? t->sample_error : NULL);
+  if (track_has_baseline(t)) {
+    estimate_rollup(cycle, t, &expected);
+    learn(cycle, t, &expected, rollup, t->is_sampled ? t->sample_error : NULL);
+  }
   at.resident_pages -= missed_pages(cycle, t, rollup, after);
   t->now.minor_faults = after->minor_faults;
   t->now.vm_swap_kb = after->vm_swap_kb;
@@ -434,7 +435,8 @@ static void meet(const struct cycle *cycle, const struct track *then,
   struct rollup expected, found;
 
   sampled_rollup(s, &found);
-  expected = learn(cycle, then, &found, &s->error);
+  estimate_rollup(cycle, then, &expected);
+  learn(cycle, then, &expected, &found, &s->error);
   sampled_fuse(s, &expected, &its);
 }
 
