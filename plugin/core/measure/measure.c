@@ -125,26 +125,37 @@ static int begin(struct measurer *m, const struct process_table *t,
 
 /* --- 1: the cheap files --- */
 
-/* Gives these to the estimator: statm, which was read when the process was
- * identified; stat, if minor faults are worth it; status, if there is swap:
- * otherwise it has as much there as at its baseline. */
-static void observe(const struct measurer *m, struct process *p,
-                    const struct read_job *faults) {
-  struct track *t = &p->member->track;
+/* What the cheap files say: statm, which was read when the process was
+ * identified; stat, in `faults`, or NULL where minor faults are not worth it;
+ * status, which is read here if there may be swap: otherwise the process has as
+ * much there as at its baseline. */
+static struct observation observation_of(const struct measurer *m,
+                                         const struct process *p,
+                                         const struct read_job *faults) {
+  const struct track *t = &p->member->track;
   struct observation o = {.resident_pages =
                               amount_narrow(p->statm.resident_pages),
                           .shared_pages = amount_narrow(p->statm.shared_pages),
                           .threads = p->threads,
                           .vm_swap_kb = t->baseline.at.vm_swap_kb};
 
-  p->member->has_new_tables = false;
   if (faults && faults->result == 0) {
     o.minor_faults = (uint32_t)faults->stat.minor_faults;
     o.has_faults = true;
   }
   if (estimator_wants_swap(&m->cycle, t, &o))
     member_read_swap_kb(m->cycle.procfs, p, &o.vm_swap_kb);
-  estimator_observe(&m->cycle, t, &p->groups[0]->track->sharing, &o);
+  return o;
+}
+
+static void observe(const struct measurer *m, struct process *p,
+                    const struct read_job *faults) {
+  struct observation o;
+
+  p->member->has_new_tables = false;
+  o = observation_of(m, p, faults);
+  estimator_observe(&m->cycle, &p->member->track, &p->groups[0]->track->sharing,
+                    &o);
 }
 
 /* True if its minor faults have to be read first. */
@@ -175,7 +186,8 @@ static void note_end(const struct measurer *m, const struct process *p) {
   }
 }
 
-static void observe_at_once(struct measurer *m, struct process *p) {
+/* A process that is in no sum of this cycle is forgotten. */
+static void observe_without_faults(struct measurer *m, struct process *p) {
   if (member_is_measured(p))
     observe(m, p, NULL);
   else if (member_is_counted(p))
@@ -213,7 +225,7 @@ static void observe_all(struct measurer *m, const struct process_table *t) {
     struct read_job job = {.process = p, .kind = READ_STAT};
 
     if (!wants_faults(m, p)) {
-      observe_at_once(m, p);
+      observe_without_faults(m, p);
       continue;
     }
     read_batch_add(&batch, &job);
@@ -430,9 +442,9 @@ static void learn_precision(struct measurer *m, const struct process *p,
     precision_learn(&m->cycle.precision, distance(rss, resident));
 }
 
-static struct observation observed_after(const struct measurer *m,
-                                         const struct process *p,
-                                         const struct rollup_reading *r) {
+static struct observation observation_after(const struct measurer *m,
+                                            const struct process *p,
+                                            const struct rollup_reading *r) {
   struct observation after = p->member->track.now;
 
   if (r->has_statm) {
@@ -450,7 +462,7 @@ static struct observation observed_after(const struct measurer *m,
 static void correct(struct measurer *m, struct process *p,
                     const struct read_job *job) {
   const struct rollup_reading *read = &job->rollup;
-  struct observation after = observed_after(m, p, read);
+  struct observation after = observation_after(m, p, read);
   struct walk walk = price_walk(&m->cycle, p);
 
   m->counts.rollup_reads++;

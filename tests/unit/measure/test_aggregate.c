@@ -365,18 +365,66 @@ AGGREGATE_TEST(guesses_have_the_room_that_estimates_may_have_taken) {
                   2 * estimated + KIB);
 }
 
-AGGREGATE_TEST(why_it_was_not_read_is_told_of_an_estimate) {
+static const struct {
+  const char *label;
+  enum outcome outcome;
+  /* Without a baseline, and with one. SOURCE_NONE: it always has one. */
+  enum estimate_source first, later;
+  enum deferral deferral, if_hung;
+} outcomes[] = {
+    {"unwanted", OUTCOME_UNWANTED, SOURCE_STATM, SOURCE_STATM, DEFERRED_NOT,
+     DEFERRED_NOT},
+    {"unreadable", OUTCOME_UNREADABLE, SOURCE_UNREADABLE, SOURCE_UNREADABLE,
+     DEFERRED_NOT, DEFERRED_NOT},
+    {"not chosen", OUTCOME_NOT_CHOSEN, SOURCE_GUESSED, SOURCE_ESTIMATED,
+     DEFERRED_NOT, DEFERRED_HUNG},
+    {"read", OUTCOME_READ, SOURCE_NONE, SOURCE_READ, DEFERRED_NOT,
+     DEFERRED_HUNG},
+    {"sampled", OUTCOME_SAMPLED, SOURCE_NONE, SOURCE_SAMPLED, DEFERRED_NOT,
+     DEFERRED_HUNG},
+    {"no time", OUTCOME_NO_TIME, SOURCE_GUESSED, SOURCE_ESTIMATED,
+     DEFERRED_BUDGET, DEFERRED_HUNG},
+    {"too long", OUTCOME_TOO_LONG, SOURCE_GUESSED, SOURCE_ESTIMATED,
+     DEFERRED_MAX_LOCK_HOLD, DEFERRED_HUNG},
+};
+
+static void check_outcome(struct fixture *f, size_t i,
+                          enum estimate_source source) {
+  struct estimate now, hung;
+
+  f->p.hung.until_ns = 0;
+  aggregate_estimate(&f->a, &f->p, &now);
+  f->p.hung.until_ns = f->cycle.now_ns + 1;
+  aggregate_estimate(&f->a, &f->p, &hung);
+  if (now.source != source || hung.source != source ||
+      now.deferral != outcomes[i].deferral ||
+      hung.deferral != outcomes[i].if_hung)
+    fail_msg("%s: source %d, deferral %d or %d", outcomes[i].label, now.source,
+             now.deferral, hung.deferral);
+}
+
+AGGREGATE_TEST(an_outcome_decides_the_source_and_the_deferral) {
+  for (size_t i = 0; i < LENGTH(outcomes); i++) {
+    f->member.outcome = outcomes[i].outcome;
+    if (outcomes[i].first != SOURCE_NONE)
+      check_outcome(f, i, outcomes[i].first);
+  }
+  have_read(f, &f->member.track, &halves, 7);
+  for (size_t i = 0; i < LENGTH(outcomes); i++) {
+    f->member.outcome = outcomes[i].outcome;
+    check_outcome(f, i, outcomes[i].later);
+  }
+}
+
+/* A relative that ended later in the cycle pays nothing any more. */
+AGGREGATE_TEST(a_reading_is_an_estimate_once_a_relative_has_ended) {
   struct estimate est;
 
-  f->member.outcome = OUTCOME_NO_TIME;
+  make_read(f);
+  f->member.track.baseline.relatives = 2;
   aggregate_estimate(&f->a, &f->p, &est);
-  assert_int_equal(est.deferral, DEFERRED_BUDGET);
-  f->p.hung.until_ns = f->cycle.now_ns + 1;
-  aggregate_estimate(&f->a, &f->p, &est);
-  assert_int_equal(est.deferral, DEFERRED_HUNG);
-  f->member.outcome = OUTCOME_UNREADABLE;
-  aggregate_estimate(&f->a, &f->p, &est);
-  assert_int_equal(est.deferral, DEFERRED_NOT);
+  assert_int_equal(est.source, SOURCE_ESTIMATED);
+  assert_int_equal(est.age_ns, 0);
 }
 
 AGGREGATE_TEST(what_no_reading_tells_of_is_outside) {
