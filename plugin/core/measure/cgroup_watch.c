@@ -1,5 +1,6 @@
 #include "measure/cgroup_watch.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -15,8 +16,19 @@
 #define KILLS_SPAN_NS (CGROUP_KILLS_NS / 60)
 #define KILLS_SPANS 61
 
+/* The life of a watched control group; set_state() has the transitions. While
+ * its files hang, the state stays as it is. */
+enum watch_state {
+  WATCH_NEW,    /* a group is it, and its files were not looked for yet */
+  WATCH_ABSENT, /* a group is it, but it has no files that can be read */
+  WATCH_FOUND,  /* a group is it, and its files are known */
+  WATCH_LEFT,   /* since this cycle no group is it: its kills are read again */
+  WATCH_ENDED,  /* no group is it: its kills are shown until they are old */
+};
+
 struct watched_cgroup {
-  struct memory_cgroup now;      /* pid 0: it belongs to no group now */
+  enum watch_state state;
+  struct memory_cgroup now;
   struct procfs_file usage_file; /* open, if there is room for it */
   uint64_t serial; /* of its node: another one has other processes */
   bool has_new_processes;
@@ -169,6 +181,43 @@ static void watched_free(const struct cgroup_watch *w,
   free(c);
 }
 
+static bool is_watched(const struct watched_cgroup *c) {
+  return c->state == WATCH_NEW || c->state == WATCH_ABSENT ||
+         c->state == WATCH_FOUND;
+}
+
+static void set_state(const struct cgroup_watch *w, struct watched_cgroup *c,
+                      enum watch_state to) {
+  switch (to) {
+  case WATCH_NEW:
+    /* It is a group again, after it was none. */
+    assert(c->state == WATCH_ENDED);
+    break;
+  case WATCH_ABSENT:
+    /* A reading did not find its files, or not any more. */
+    assert(is_watched(c));
+    forget_place(w, c);
+    break;
+  case WATCH_FOUND:
+    /* A reading has found its files. They stay known when it is removed: it is
+     * often made again. */
+    assert(is_watched(c));
+    break;
+  case WATCH_LEFT:
+    /* The group has lost its members, or is another control group now. */
+    assert(c->state == WATCH_FOUND);
+    break;
+  case WATCH_ENDED:
+    /* Its kills were read for the last time, or its files were never found. */
+    assert(c->state != WATCH_ENDED);
+    forget_place(w, c);
+    c->now.memory.known &= CGROUP_HAS_KILLS;
+    c->now.has_kills = c->now.has_parent_kills = false;
+    break;
+  }
+  c->state = to;
+}
+
 /* NULL without memory. */
 static struct watched_cgroup *get(struct cgroup_watch *w, const char *path) {
   struct watched_cgroup *c, **cgroups;
@@ -212,6 +261,19 @@ static void watch_group(struct cgroup_watch *w, struct group *g) {
     c->now.memory.known &= CGROUP_HAS_KILLS;
 }
 
+/* Compares the state with whether a group is this control group now. */
+static void begin_state(const struct cgroup_watch *w,
+                        struct watched_cgroup *c) {
+  bool is_of_group = c->now.pid != 0;
+
+  if (is_of_group && c->state == WATCH_ENDED)
+    set_state(w, c, WATCH_NEW);
+  else if (!is_of_group && c->state == WATCH_FOUND)
+    set_state(w, c, WATCH_LEFT);
+  else if (!is_of_group && is_watched(c))
+    set_state(w, c, WATCH_ENDED);
+}
+
 static void watch_groups(struct cgroup_watch *w,
                          const struct group_table *groups) {
   for (size_t i = 0; i < w->n; i++) {
@@ -223,6 +285,8 @@ static void watch_groups(struct cgroup_watch *w,
   }
   for (size_t i = 0; i < groups->n; i++)
     watch_group(w, groups->groups[i]);
+  for (size_t i = 0; i < w->n; i++)
+    begin_state(w, w->cgroups[i]);
 }
 
 /* --- reading --- */
@@ -268,11 +332,18 @@ static bool is_read(const struct cgroup_watch *w,
                     const struct watched_cgroup *c) {
   if (back_off_is_on(&c->hung, w->now_ns))
     return false;
-  /* Without processes only the kills are read. */
-  if (!c->now.pid)
-    return c->now.hierarchy && c->now.has_kills && w->new_host_kills > 0;
-  return c->now.hierarchy || c->has_new_processes ||
-         w->now_ns - c->slow_ns >= CGROUP_SLOW_NS;
+  switch (c->state) {
+  case WATCH_NEW:
+  case WATCH_FOUND:
+    return true;
+  case WATCH_ABSENT:
+    return c->has_new_processes || w->now_ns - c->slow_ns >= CGROUP_SLOW_NS;
+  case WATCH_LEFT:
+    return c->now.has_kills && w->new_host_kills > 0;
+  case WATCH_ENDED:
+    return false;
+  }
+  return false;
 }
 
 /* A control group that was made again began to count at 0. One that has its
@@ -293,6 +364,15 @@ static void compare_counts(const struct cgroup_watch *w,
     c->missing = minus(now->parent_kills, before->parent_kills);
 }
 
+static void adopt_place(const struct cgroup_watch *w, struct watched_cgroup *c,
+                        const struct memory_cgroup *reading) {
+  if (reading->memory.absence != CGROUP_PRESENT)
+    set_state(w, c, WATCH_ABSENT);
+  else if (reading->hierarchy != CGROUP_NOWHERE)
+    set_state(w, c, WATCH_FOUND);
+  /* Else the member that was asked has ended, and the next is asked. */
+}
+
 static void adopt_reading(struct cgroup_watch *w, struct watched_cgroup *c,
                           const struct memory_cgroup *reading) {
   const struct memory_cgroup before = c->now;
@@ -300,7 +380,7 @@ static void adopt_reading(struct cgroup_watch *w, struct watched_cgroup *c,
   c->now = *reading;
   back_off_forgive(&c->hung);
   compare_counts(w, c, &before);
-  /* If the member that was asked has ended, it is asked again at once. */
+  /* If the member that was asked has ended, another is asked at once. */
   if (reading->wants & CGROUP_WANTS_LIMIT && !reading->is_gone) {
     c->slow_ns = w->now_ns;
     c->slow_bytes = c->now.memory.bytes;
@@ -309,8 +389,8 @@ static void adopt_reading(struct cgroup_watch *w, struct watched_cgroup *c,
     c->now.memory.known &= CGROUP_HAS_KILLS;
     procfs_drop(w->procfs, &c->usage_file);
   }
-  if (reading->memory.absence != CGROUP_PRESENT)
-    forget_place(w, c);
+  if (is_watched(c))
+    adopt_place(w, c, reading);
 }
 
 /* --- the usage, from a file that stays open --- */
@@ -331,7 +411,8 @@ static void keep_usage_file(struct cgroup_watch *w, struct watched_cgroup *c) {
 static bool read_kept_usage(struct cgroup_watch *w, struct watched_cgroup *c) {
   struct span text;
 
-  if (!c->now.pid || procfs_read_open(w->procfs, &c->usage_file, &text) != 0 ||
+  if (!is_watched(c) ||
+      procfs_read_open(w->procfs, &c->usage_file, &text) != 0 ||
       !cgroup_parse_limit(text, &c->now.memory.bytes))
     return false;
   c->now.memory.known |= CGROUP_HAS_BYTES;
@@ -343,7 +424,7 @@ static bool read_kept_usage(struct cgroup_watch *w, struct watched_cgroup *c) {
 static unsigned wishes(struct cgroup_watch *w, size_t at) {
   struct watched_cgroup *c = w->cgroups[at];
   unsigned wants = read_kept_usage(w, c) ? 0 : CGROUP_WANTS_USAGE;
-  bool is_slow = c->now.pid && is_slow_due(w, c, at);
+  bool is_slow = is_watched(c) && is_slow_due(w, c, at);
 
   if (is_slow)
     wants |= CGROUP_WANTS_LIMIT;
@@ -443,13 +524,8 @@ static void finish(const struct cgroup_watch *w, struct watched_cgroup *c) {
       c->was_removed && w->new_host_kills > 0 ? claim_missing(w, c) : 0;
 
   add_kills(c, c->counted + missed, w->now_ns / KILLS_SPAN_NS);
-  /* While no group is this control group, only its kills are known. */
-  if (!c->now.pid) {
-    c->now.memory.known &= CGROUP_HAS_KILLS;
-    c->now.has_kills = c->now.has_parent_kills = false;
-    forget_place(w, c);
-    c->slow_ns = 0;
-  }
+  if (c->state == WATCH_LEFT)
+    set_state(w, c, WATCH_ENDED);
   if (!c->now.memory.is_found && c->now.memory.absence == CGROUP_PRESENT)
     c->now.memory.absence = CGROUP_UNKNOWN;
 }
@@ -468,7 +544,7 @@ static void show(const struct cgroup_watch *w, struct group *g) {
     g->cgroup_absence = c->now.memory.absence;
     if (!c->now.memory.is_found && c->now.memory.kills == 0)
       g->cgroup = NULL;
-  } else if (c->now.pid || !shows_kills(c)) {
+  } else if (is_watched(c) || !shows_kills(c)) {
     g->cgroup = NULL;
   }
 }
@@ -482,7 +558,7 @@ static void finish_all(struct cgroup_watch *w,
   for (size_t i = 0; i < groups->n; i++)
     show(w, groups->groups[i]);
   for (size_t i = 0; i < w->n; i++) {
-    if (w->cgroups[i]->now.pid || shows_kills(w->cgroups[i]))
+    if (is_watched(w->cgroups[i]) || shows_kills(w->cgroups[i]))
       w->cgroups[n++] = w->cgroups[i];
     else
       watched_free(w, w->cgroups[i]);

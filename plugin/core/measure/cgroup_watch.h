@@ -21,10 +21,10 @@
  * systemd removes the control group before it starts a service again: often the
  * count is gone before it can be read. So the published number is how many were
  * killed in the last hour, in all control groups that had the path. The parent
- * counts the kills of its children, and keeps those of removed ones: what the
- * other children have not counted was in the child that was removed. If several
- * were, it is of none. Version 1 counts each control group separately, so such
- * a kill is lost.
+ * counts the kills of its children, and keeps those of removed ones: a kill
+ * that only the parent has counted was in the child that was removed. If
+ * several were removed, nobody knows in which, and the kill is not published.
+ * Version 1 counts each control group separately, so such a kill is lost.
  */
 #ifndef SMAPS_CGROUP_WATCH_H
 #define SMAPS_CGROUP_WATCH_H
