@@ -81,6 +81,7 @@ struct read_job {
   struct page_request request;
   /* For READ_CGROUP: what is known of it, and then the result. */
   struct memory_cgroup cgroup;
+  bool is_pending; /* while the reader runs: it is to be done */
   /* Filled in by the reader: 0, an outcome (of procfs.h or above) or a negative
    * errno; -ENOSYS if the kernel has no smaps_rollup. */
   int result;

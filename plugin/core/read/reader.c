@@ -284,8 +284,8 @@ static bool is_same_target(const struct task *task,
          process_is_same(p, s->starttime_ticks) && s->image == p->image;
 }
 
-/* The file in which a read of the process or PID file still hangs; NULL for
- * none. No other worker may read it, or all would come to hang in it. */
+/* The file in which a read of the process or path still hangs; NULL for none.
+ * No other worker may read that target, or it would hang as well. */
 static const char *still_hung_file(const struct reader *r,
                                    const struct read_job *job) {
   for (unsigned i = 0; i < WORKER_POOL_MAX; i++) {
@@ -327,6 +327,7 @@ static struct proc_ref proc_ref_of(const struct process *p,
 static int fill_task(struct task *task, const struct read_job *job,
                      size_t place) {
   *task = (struct task){.job = *job, .place = place};
+  task->job.result = READ_SKIPPED; /* no result to release until it is done */
   page_layout_share(job->request.layout);
   if (job->path)
     task->path = strdup(job->path);
@@ -338,87 +339,104 @@ static int fill_task(struct task *task, const struct read_job *job,
   return -ENOMEM;
 }
 
-/* Fills the batch with jobs that are to be tried, from `first` on, in place of
- * the last one and its late results. */
+static void end_job(struct read_job *job, int result, const char *file) {
+  job->is_pending = false;
+  job->result = result;
+  job->file = file;
+}
+
+/* Copies pending jobs into the context, in place of the last batch and its late
+ * results. Returns their number. */
 static size_t fill_batch(const struct reader *r, struct worker_context *w,
-                         struct read_job *jobs, size_t first, size_t n) {
+                         struct read_job *jobs, size_t n) {
   bool has_room_for_paths = count_hung_paths(r) < PATHS_HUNG_MAX;
 
   clear_context(w);
   w->inspect.now_ns = r->now_ns;
   w->is_last = reader_count_hung(r) + 1 == WORKER_POOL_MAX;
-  for (size_t i = first; i < n && w->n < JOBS_AT_ONCE; i++) {
+  for (size_t i = 0; i < n && w->n < JOBS_AT_ONCE; i++) {
     int rc;
 
-    if (jobs[i].result != READ_SKIPPED || (jobs[i].path && !has_room_for_paths))
+    if (!jobs[i].is_pending)
       continue;
+    if (jobs[i].path && !has_room_for_paths) {
+      end_job(&jobs[i], READ_SKIPPED, NULL);
+      continue;
+    }
     rc = fill_task(&w->tasks[w->n], &jobs[i], i);
     if (rc == 0)
       w->n++;
     else
-      jobs[i].result = rc;
+      end_job(&jobs[i], rc, NULL);
   }
   return w->n;
 }
 
-/* Moves the results to the caller's jobs. */
+/* Moves the results to the caller's jobs. The context keeps no result that it
+ * would have to release. */
 static void move_results(struct worker_context *w, struct read_job *jobs,
                          size_t done) {
   for (size_t i = 0; i < done; i++) {
     struct task *task = &w->tasks[i];
 
     jobs[task->place] = task->job;
+    jobs[task->place].is_pending = false;
     task->job.result = READ_SKIPPED;
   }
 }
 
-static void mark_hung(const struct reader *r, struct read_job *jobs, size_t n) {
-  for (size_t i = 0; i < n; i++) {
-    jobs[i].file = still_hung_file(r, &jobs[i]);
-    jobs[i].result = jobs[i].file ? READ_STILL_HUNG : READ_SKIPPED;
-  }
-}
-
-/* Returns the next job. */
-static size_t run_batch(struct reader *r, struct worker_context *w,
-                        struct read_job *jobs, size_t n) {
+/* Jobs of the batch that were not begun stay pending. */
+static void run_batch(struct reader *r, struct worker_context *w,
+                      struct read_job *jobs) {
   struct worker_pool_result result = worker_pool_run(r->pool, w->n);
-  size_t next;
 
   move_results(w, jobs, result.done);
-  if (result.done == w->n)
-    return w->tasks[w->n - 1].place + 1;
-  next = w->tasks[result.done].place;
   if (!result.is_hung)
-    return next;
+    return;
   /* The worker keeps its context, and will not begin the rest of the batch. */
   w->at = result.done;
-  jobs[next].result = READ_HUNG;
-  jobs[next].file = procfs_announced(w->procfs);
-  next++;
-  mark_hung(r, jobs + next, n - next);
-  return next;
+  end_job(&jobs[w->tasks[w->at].place], READ_HUNG, procfs_announced(w->procfs));
 }
 
-static void fail_skipped(struct read_job *jobs, size_t n, int error) {
+/* Ends the pending jobs of processes and paths that hang in another worker.
+ * Returns the number of jobs that are still pending. */
+static size_t end_hung(const struct reader *r, struct read_job *jobs,
+                       size_t n) {
+  size_t pending = 0;
+
+  for (size_t i = 0; i < n; i++) {
+    const char *file;
+
+    if (!jobs[i].is_pending)
+      continue;
+    file = still_hung_file(r, &jobs[i]);
+    if (file)
+      end_job(&jobs[i], READ_STILL_HUNG, file);
+    else
+      pending++;
+  }
+  return pending;
+}
+
+static void end_pending(struct read_job *jobs, size_t n, int result) {
   for (size_t i = 0; i < n; i++)
-    if (jobs[i].result == READ_SKIPPED)
-      jobs[i].result = error;
+    if (jobs[i].is_pending)
+      end_job(&jobs[i], result, NULL);
 }
 
 static void run_all(struct reader *r, struct read_job *jobs, size_t n) {
-  size_t next = 0;
-
-  mark_hung(r, jobs, n);
-  while (next < n) {
+  for (size_t i = 0; i < n; i++)
+    jobs[i].is_pending = true;
+  while (end_hung(r, jobs, n) > 0) {
     void *context = NULL;
     int rc = worker_pool_acquire(r->pool, &context);
 
-    if (rc < 0)
-      fail_skipped(jobs + next, n - next, rc);
-    if (rc != 0 || fill_batch(r, context, jobs, next, n) == 0)
+    if (rc != 0) {
+      end_pending(jobs, n, rc < 0 ? rc : READ_SKIPPED);
       return;
-    next = run_batch(r, context, jobs, n);
+    }
+    if (fill_batch(r, context, jobs, n) > 0)
+      run_batch(r, context, jobs);
   }
 }
 
