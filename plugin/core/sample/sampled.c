@@ -15,8 +15,10 @@
 /* With n pages seen, NONE_SEEN / n of all may differ from these, with 99 %
  * certainty: the rule of three. */
 #define NONE_SEEN 4.6
-/* The last ten samples count. */
+/* Each sample keeps this part of what the earlier ones have shown of rare
+ * pages: about ten of them count. */
 #define RARE_KEPT 0.9
+/* A sample with so many times the error of the estimate has met new pages. */
 #define NEWS 4
 
 /* --- a sample --- */
@@ -26,7 +28,7 @@ struct part {
 };
 
 /* The mean of a part of each page, such as its price, which is at most `most`.
- * Without pages anything up to that is possible. */
+ * Without any page the mean can be anything from 0 to `most`. */
 static struct part part_of(double sum, double squares, double most,
                            const struct page_sums *s) {
   double n = s->found.pages;
@@ -111,7 +113,9 @@ void sampled_doubt(struct sampled *s, double part) {
 
 /* --- a sample beside an estimate --- */
 
-/* The weight of a sample that is so far from the estimate. */
+/* The weight of a sample beside the estimate, by the errors of both. A sample
+ * that is more than APART deviations from the estimate replaces it: the process
+ * has changed. */
 static double gain_of(double apart, const struct sampled_deviation *error,
                       const struct sampled_deviation *its) {
   double ours = sampled_spread(error), theirs = sampled_spread(its);
@@ -126,7 +130,9 @@ static double mix(double gain, double sample, double estimate) {
   return hypot(gain * sample, (1 - gain) * estimate);
 }
 
-/* Pages that no earlier sample had either are even rarer. */
+/* The `rare` error of the mean. Pages that neither this sample nor the earlier
+ * ones have met are rarer than one sample can show: the numbers of pages seen
+ * add up, and the error is their inverse. */
 static double rarer(double gain, double sample, double estimate) {
   double mean = mix(gain, sample, estimate);
 
@@ -135,11 +141,14 @@ static double rarer(double gain, double sample, double estimate) {
   return fmin(mean, 1 / (1 / sample + RARE_KEPT / estimate));
 }
 
-/* its: the error of the estimate. */
+/* Makes the sample in *value, with its *error, the mean of both. its: the error
+ * of the estimate. */
 static void fuse(double *value, struct sampled_deviation *error,
                  double estimate, const struct sampled_deviation *its) {
   double apart = *value - estimate, gain = gain_of(apart, error, its);
-  /* It may have pages that the earlier samples had ruled out. */
+  /* A sample that is far noisier than the estimate has met pages of a kind that
+   * the earlier ones had ruled out: they prove nothing about rare pages then,
+   * and the lag begins anew. */
   bool is_news = error->noise > NEWS * sampled_spread(its);
 
   *value = estimate + gain * apart;

@@ -110,7 +110,8 @@ double sampled_uss_common(const struct sampled_error *e);
 
 struct page_layout;
 
-/* What is kept of a process that is sampled, until it execs or is walked. */
+/* The state of a process that is sampled. It is freed when the process is
+ * walked, or runs another program. */
 struct sampling {
   struct sampled_error error; /* of the baseline, if that is a sample */
   struct page_layout *layout; /* of its mappings; NULL: to be read again */

@@ -11,7 +11,8 @@
 /* A cycle may spend all that was saved if a third of the span has passed since
  * the last one, and in proportion if less has. */
 #define SPREAD_PART 3
-/* Short-lived processes make the budget scarce for a moment only. */
+/* Short-lived processes make the budget scarce for a moment, which is not
+ * reported. */
 #define SCARCE_AFTER_NS (UINT64_C(60) * 1000000000)
 #define MARGIN 1.25
 /* Due readings get the part that they need, within these limits: readings for
@@ -20,7 +21,8 @@
 #define DUE_PART_LEAST 0.5
 #define DUE_PART_MOST 0.75
 /* The part of the income that renews the oldest readings, before any is made
- * for an error. Where the due ones need most of the income, they do that. */
+ * for an error. If due processes need most of the income, they are the oldest,
+ * and nothing is set apart. */
 #define CHEAP_PART 0.05
 #define CHEAP_INTERVALS_MOST 6 /* in a span */
 
@@ -57,9 +59,11 @@ static void note_needed(struct read_budget *b, uint64_t now_ns, double needed) {
     b->scarce_ns = now_ns;
 }
 
-/* At 10 s the part reads dozens of small processes. In shorter intervals it
- * would make few values exact, and cost as much: nothing is to stay wrong for
- * much longer than a span. */
+/* How old the readings must be that are renewed whatever their error. In an
+ * interval of 10 s that time is enough for dozens of small processes, and any
+ * age will do. In a short interval it is enough for a few, and renewing young
+ * readings would make hardly a value more exact: only those older than a span
+ * are renewed. */
 static double cheap_intervals(const struct read_budget *b,
                               uint64_t interval_ns) {
   return interval_ns < b->span_ns / CHEAP_INTERVALS_MOST
@@ -119,8 +123,8 @@ struct plan {
   size_t n, chosen;
   struct read_budget *budget;
   uint64_t spent_ns;
-  uint64_t limit_ns;   /* one reading may pass it ... */
-  uint64_t reach_ns;   /* ... up to here */
+  uint64_t limit_ns;   /* one reading may pass it, up to reach_ns */
+  uint64_t reach_ns;   /* no reading for an error may pass it but the first */
   uint64_t cheap_ns;   /* is left for cheap readings, within the limit */
   bool is_last_served; /* those that come last, and not the others */
 };
@@ -274,7 +278,7 @@ static void choose_worthy(struct plan *p) {
   }
 }
 
-/* Also reads processes whose error is tolerated. */
+/* Renews the oldest readings, even of processes whose error is tolerated. */
 static void choose_cheap(struct plan *p) {
   uint64_t before_ns = p->spent_ns;
   uint64_t limit_ns = min(before_ns + p->cheap_ns, p->limit_ns);

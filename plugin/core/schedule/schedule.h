@@ -28,22 +28,28 @@
  * than there is; then the next waits until that is paid.
  */
 struct read_budget {
-  double share;       /* of one CPU */
-  uint64_t span_ns;   /* what the share makes in it can be saved */
-  uint64_t begun_ns;  /* the last cycle, or 0 */
-  int64_t saved_ns;   /* below 0: owed */
-  int64_t credit_ns;  /* that due processes are still owed */
+  /* Set once. */
+  double share;     /* of one CPU */
+  uint64_t span_ns; /* what the share makes in it can be saved */
+
+  /* Kept from cycle to cycle. */
+  uint64_t begun_ns; /* the beginning of the last cycle, or 0 */
+  int64_t saved_ns;  /* below 0: owed */
+  /* The time that due processes are owed, or have overdrawn (below 0). */
+  int64_t credit_ns;
   double needed;      /* a share for all to be read within MaxAge */
   uint64_t scarce_ns; /* since when that is more than there is, or 0 */
 
-  /* This cycle may spend so much CPU time. */
+  /* The CPU time of this cycle, set by read_budget_begin(). */
   uint64_t earned_ns;  /* its part of the budget, even if it pays a debt */
-  uint64_t spend_ns;   /* one reading may pass it, up to saved_ns */
+  uint64_t spend_ns;   /* readings may take it; one may pass it, to saved_ns */
   double due_part;     /* of earned_ns, for processes that are due */
   int64_t capacity_ns; /* the most that is ever saved */
   int64_t kept_ns;     /* of saved_ns, not for processes that come last */
-  uint64_t cheap_ns;   /* of it, for which any error is worth a reading ... */
-  double cheap_intervals; /* ... if the last one is so many intervals old */
+  /* The part of spend_ns that renews readings whatever their error, the oldest
+   * first, if they are so many intervals old. */
+  uint64_t cheap_ns;
+  double cheap_intervals;
 };
 
 void read_budget_init(struct read_budget *b, double percent, uint64_t span_ns);
@@ -118,11 +124,13 @@ struct schedule {
  * due one with the earliest deadline, or the one that removes most error for
  * its time. The budget pays for it later.
  *
- * credit_ns is below 0 if a due process took more than their part, and above 0
- * if a reading for an error did. So over time their part is exact, and each is
- * read by its deadline (or later by the time that the budget needs for the
- * longest reading), if due_part is enough for all of them: the sum of cost /
- * MaxAge.
+ * If readings for an error take time of the due processes, credit_ns rises, and
+ * if due processes take more than their part, it falls. So over time they get
+ * their part exactly. If due_part is enough for all of them, which is the sum
+ * of cost / MaxAge, each is read by its deadline, or later by the time that the
+ * budget needs for the longest reading.
+ *
+ * Why a process was not read in a cycle is its enum deferral.
  */
 struct schedule schedule_choose(struct candidate *c, size_t n,
                                 struct read_budget *b);
