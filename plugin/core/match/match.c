@@ -55,19 +55,17 @@ static bool may_match(const struct matcher *m, const struct process *p,
 /* --- one process, after its ancestors ------------------------------------- */
 
 static void set_progress(struct process *p, enum match_progress to) {
-  enum match_progress from = p->membership.progress;
-
   switch (to) {
   case MATCH_OPEN:
     /* A cycle begins; or its last pass, for the processes in the queue. */
     break;
   case MATCH_RESOLVED:
     /* A pass has reached it, and resolves it after its ancestors. */
-    assert(from == MATCH_OPEN);
+    assert(p->membership.progress == MATCH_OPEN);
     break;
   case MATCH_DEFERRED:
     /* It is due and may not be matched now. */
-    assert(from == MATCH_RESOLVED);
+    assert(p->membership.progress == MATCH_RESOLVED);
     break;
   }
   p->membership.progress = to;

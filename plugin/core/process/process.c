@@ -25,28 +25,26 @@ static void process_free(const struct process_table *t, struct process *p) {
 }
 
 void process_set_state(struct process *p, enum process_state to) {
-  enum process_state from = p->state;
-
   switch (to) {
   case PROCESS_UNSEEN:
     /* A cycle begins. A kernel thread stays what it is, unless another inode
      * shows that its pid may belong to another process. */
-    assert(from != PROCESS_KERNEL || p->has_new_inode);
+    assert(p->state != PROCESS_KERNEL || p->has_new_inode);
     break;
   case PROCESS_KERNEL:
   case PROCESS_ALIVE:
     /* The process was looked at. */
-    assert(from == PROCESS_UNSEEN);
+    assert(p->state == PROCESS_UNSEEN);
     break;
   case PROCESS_UNKNOWN:
     /* It could not be looked at; or it was alive, and then there was no memory
      * for its state, or neither memory nor time to find its groups. */
-    assert(from == PROCESS_UNSEEN || from == PROCESS_ALIVE);
+    assert(p->state == PROCESS_UNSEEN || p->state == PROCESS_ALIVE);
     break;
   case PROCESS_GONE:
     /* It had ended when it was looked at; or it was alive then, and a later
      * read of the same cycle has found that it ended. */
-    assert(from == PROCESS_UNSEEN || from == PROCESS_ALIVE);
+    assert(p->state == PROCESS_UNSEEN || p->state == PROCESS_ALIVE);
     break;
   }
   p->state = to;
