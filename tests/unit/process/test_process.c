@@ -2,8 +2,11 @@
 
 #include "process/process.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "draw.h"
 
@@ -102,6 +105,48 @@ TEST(only_a_kernel_thread_is_not_looked_at_again) {
     assert_int_equal(gone.n, 0);
     finish(&t);
   }
+}
+
+#ifdef NDEBUG
+#define HAS_ASSERTIONS false
+#else
+#define HAS_ASSERTIONS true
+#endif
+
+/* True if an assertion ends a program that makes this transition. */
+static bool is_refused(const struct process *p, enum process_state to) {
+  struct process copy = *p;
+  int status;
+  pid_t pid = fork();
+
+  if (pid == 0) {
+    signal(SIGABRT, SIG_DFL);
+    close(STDERR_FILENO);
+    process_set_state(&copy, to);
+    _exit(0);
+  }
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+/* Each state, with the letters of those that may follow. */
+TEST(state_changes_only_as_the_function_says) {
+  static const char letters[] = "ukg?a";
+  static const char *const next[] = {[PROCESS_UNSEEN] = "ukg?a",
+                                     [PROCESS_KERNEL] = "",
+                                     [PROCESS_GONE] = "u",
+                                     [PROCESS_UNKNOWN] = "u",
+                                     [PROCESS_ALIVE] = "ug?"};
+
+  for (size_t from = 0; from < LENGTH(next); from++)
+    for (size_t to = 0; to < LENGTH(next); to++) {
+      struct process p = {.state = (enum process_state)from};
+      bool is_wrong = strchr(next[from], letters[to]) == NULL;
+
+      if (is_refused(&p, (enum process_state)to) !=
+          (is_wrong && HAS_ASSERTIONS))
+        fail_msg("from %zu to %zu", from, to);
+    }
 }
 
 TEST(reset_forgets_all_but_pid_and_inode) {
