@@ -1,4 +1,5 @@
-/* How often a group's rollups are read: Refresh, MaxAge and MaxLockHold. */
+/* How often a group's rollups are read: Refresh, MaxAge and MaxLockHold. Their
+ * defaults are in settings.c. */
 #ifndef SMAPS_POLICY_H
 #define SMAPS_POLICY_H
 

@@ -27,16 +27,18 @@ static inline double doubt_bytes(struct doubt d) {
   return d.common + d.independent;
 }
 
-/* At most as far as a value can be off that is between 0 and the most. */
+/* The error, but no more than the distance from the value to the end of its
+ * range that is farther away: 0 or `most`. */
 struct doubt doubt_limit(struct doubt d, uint64_t value, uint64_t most);
 
 void doubt_add(struct doubt_sum *sum, struct doubt d);
 
-/* Adds a doubt to the sums by cause, in the proportion of the parts. */
+/* Divides an error between the causes in proportion to their parts, and adds it
+ * to their sums. */
 void doubt_divide(struct doubt_sum sums[ALL_CAUSES], struct doubt d,
                   const double parts[ALL_CAUSES]);
 
-/* Takes away a doubt that was added. */
+/* Takes away an error that was added. */
 void doubt_remove(struct doubt_sum *sum, struct doubt d);
 
 uint64_t doubt_of_sum(const struct doubt_sum *sum);
