@@ -348,6 +348,16 @@ class Collectd(daemon.Daemon):
 
         return wait_until(find, lambda: "a cycle" + self.log_tail())
 
+    def find_cycle(self, is_wanted, what):
+        """Waits for a cycle for which is_wanted(cycle) is true, and returns
+        it."""
+
+        def find():
+            cycle = self.next_cycle()
+            return is_wanted(cycle) and cycle
+
+        return wait_until(find, what)
+
     def wait_cycles(self, count, seconds=DEADLINE_SECONDS):
         """Waits until that many intervals have been written."""
 

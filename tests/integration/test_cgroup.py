@@ -22,11 +22,10 @@ class CgroupTest(CgroupMixin, IntegrationTest):
         self.make_top()
 
     def await_published(self, collectd, name, wanted):
-        def is_so():
-            cycle = collectd.next_cycle()
-            return published(cycle, name) == wanted
-
-        wait_until(is_so, f"{name} to have {wanted}")
+        collectd.find_cycle(
+            lambda cycle: published(cycle, name) == wanted,
+            f"{name} to have {wanted}",
+        )
 
     def watch(self, *options):
         return self.start_collectd(plugin(*options))
@@ -35,13 +34,13 @@ class CgroupTest(CgroupMixin, IntegrationTest):
         """Waits for a cycle whose value is wanted, and returns the cycle."""
         seen = []
 
-        def find():
-            cycle = collectd.next_cycle()
-            value = cycle.groups.get(name, {}).get(metric)
-            seen.append(value)
-            return cycle if is_wanted(value) else None
+        def has_wanted(cycle):
+            seen.append(cycle.groups.get(name, {}).get(metric))
+            return is_wanted(seen[-1])
 
-        return wait_until(find, lambda: f"{name}/{metric}: {seen[-5:]}")
+        return collectd.find_cycle(
+            has_wanted, lambda: f"{name}/{metric}: {seen[-5:]}"
+        )
 
 
 VALUES = {

@@ -188,11 +188,10 @@ class Giants(IntegrationTest):
         """The next cycle with a sample's errors is right. Returns it."""
         truths = [sum_rollups(pids)]
 
-        def find():
-            cycle = collectd.next_cycle()
-            return self.is_narrow(cycle, truths[0][of], giant) and cycle
-
-        cycle = wait_until(find, "a sample")
+        cycle = collectd.find_cycle(
+            lambda cycle: self.is_narrow(cycle, truths[0][of], giant),
+            "a sample",
+        )
         truths.append(sum_rollups(pids))
         self.assert_holds(cycle, truths, giant)
         coverage = collectd.values()[giant]["percent-coverage"]
@@ -245,12 +244,12 @@ class HugePages(Giants):
         self.need_huge_pages(pids)
         collectd = self.start(user=user, wrapper=wrapper)
 
-        def is_sampled():
-            cycle = collectd.next_cycle()
-            coverage = collectd.values()["giant"]["percent-coverage"]
-            return coverage[-1][1] > 0 and cycle
 
-        cycle = wait_until(is_sampled, "a sample")
+        def is_sampled(_):
+            coverage = collectd.values()["giant"]["percent-coverage"]
+            return coverage[-1][1] > 0
+
+        cycle = collectd.find_cycle(is_sampled, "a sample")
         self.assert_holds(cycle, [sum_rollups(pids)])
         self.assertGreater(cycle.memory("giant", "uss_error"), 180 * MIB)
 
@@ -339,11 +338,10 @@ class Sampling(Giants):
             plugin("MaxLockHold 1", "MaxAge 1", 'Report "detail"', GIANT)
         )
 
-        def is_walked():
-            cycle = collectd.next_cycle()
-            return cycle.memory("giant", "pss_error") < MIB and cycle
-
-        cycle = wait_until(is_walked, "a rollup of the huge pages")
+        cycle = collectd.find_cycle(
+            lambda cycle: cycle.memory("giant", "pss_error") < MIB,
+            "a rollup of the huge pages",
+        )
         self.assert_holds(cycle, [sum_rollups(shape.pids)])
 
 
@@ -424,12 +422,11 @@ class Rights(Giants):
         collectd = self.start_capable(CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)
         truth = sum_rollups(shape.pids)
 
-        def is_sampled():
-            cycle = collectd.next_cycle()
-            error = cycle.memory("giant", "uss_error")
-            return error <= WIDTH * truth["rss"] and cycle
-
-        cycle = wait_until(is_sampled, "a sample of uss")
+        most = WIDTH * truth["rss"]
+        cycle = collectd.find_cycle(
+            lambda cycle: cycle.memory("giant", "uss_error") <= most,
+            "a sample of uss",
+        )
         self.assert_holds(cycle, [truth])
         pss = cycle.memory("giant", "pss")
         self.assertGreater(pss, cycle.memory("giant", "uss"))

@@ -95,8 +95,8 @@ class Kernel(HangTest):
         hung = [Hung(self, "mmap") for _ in range(WORKERS + 1)]
         well = self.start_shape("anon", name="well", mib=8)
         collectd = self.start_collectd(REAL_CONFIG)
-        wait_until(
-            lambda: collectd.next_cycle().value("", "count-hung") > WORKERS,
+        collectd.find_cycle(
+            lambda cycle: cycle.value("", "count-hung") > WORKERS,
             "all to be hung",
         )
         self.assert_sums_match(collectd, "well", well.pids)

@@ -70,15 +70,12 @@ class PageTables(IntegrationTest):
         )
 
     def wait_exact(self, collectd, sparse):
-        """A cycle with the tables that the process has."""
+        """Returns a cycle with the tables that the process has."""
         expected = read_page_tables(sparse.pid)
-
-        def find():
-            cycle = collectd.next_cycle()
-            found = cycle.memory("sparse", "page_tables")
-            return cycle if found == expected else None
-
-        return wait_until(find, f"{expected} bytes of page tables")
+        return collectd.find_cycle(
+            lambda cycle: cycle.memory("sparse", "page_tables") == expected,
+            f"{expected} bytes of page tables",
+        )
 
     def test_tables_are_seen_to_grow(self):
         sparse = self.start_sparse()
@@ -127,17 +124,16 @@ def since_boot():
 
 class Uptime(IntegrationTest):
     def start_service(self):
-        """And the time between which it began."""
+        """Returns the service, and two times between which it began."""
         before = since_boot()
         shape = self.start_shape("anon", name="service")
         return shape, before, since_boot()
 
     def cycle_of(self, collectd, processes):
-        def find():
-            cycle = collectd.next_cycle()
-            return cycle if cycle.counts("service")[0] == processes else None
-
-        return wait_until(find, f"{processes} processes")
+        return collectd.find_cycle(
+            lambda cycle: cycle.counts("service")[0] == processes,
+            f"{processes} processes",
+        )
 
     def assert_up_since(self, collectd, before, after):
         """Start times are counted in hundredths."""
