@@ -208,7 +208,7 @@ class Install(unittest.TestCase):
         conf = self.path(self.CONF).read_text()
         self.assertIn(f'"{share}/collectd-smaps/load.conf"', conf)
 
-    def test_uninstall_takes_away_what_install_has_put(self):
+    def test_uninstall_removes_what_install_has_put(self):
         for prefix in ("/usr", "/usr/local", "/opt/with blank"):
             with self.subTest(prefix):
                 self.write(self.PLUGINDIR + "/csv.so", "another plugin")
@@ -340,7 +340,7 @@ class Install(unittest.TestCase):
         self.assertEqual(status, 0, said)
         self.assertNotRegex(said, "smaps plugin: version")
 
-    def test_debian_and_fedora_have_their_own_places(self):
+    def test_debian_and_fedora_have_paths_of_their_own(self):
         for conf, confdir in (
             ("/etc/collectd/collectd.conf", "/etc/collectd/collectd.conf.d"),
             ("/etc/collectd.conf", "/etc/collectd.d"),
@@ -353,7 +353,7 @@ class Install(unittest.TestCase):
 
 
 class Versions(unittest.TestCase):
-    def test_all_that_name_a_version_name_the_same(self):
+    def test_all_files_name_the_same_version(self):
         version = re.search(
             r"^VERSION := (\S+)$", read("Makefile"), re.MULTILINE
         ).group(1)

@@ -102,7 +102,7 @@ class Containers(CgroupMixin, IntegrationTest):
         self.assertIn("container-web", groups)
         self.assertEqual([name for name in groups if ID in name], [])
 
-    def test_apparmor_allows_all_that_is_opened(self):
+    def test_apparmor_allows_every_opened_file(self):
         strace = need_program("strace")
         trace = self.root / "trace"
         for id_ in IDS:

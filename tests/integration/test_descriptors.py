@@ -95,7 +95,7 @@ class KeptFiles(IntegrationTest):
         self.assert_sums_match(collectd, "kept", [process.pid], ["rss", "uss"])
         self.assertEqual(kept_statm(collectd), before)
 
-    def test_none_is_kept_with_the_usual_limit(self):
+    def test_no_file_stays_open_with_the_usual_limit(self):
         shape = self.start_shape("anon", name="kept", mib=8)
         collectd = self.start_collectd(CONFIG, wrapper=with_limit(LEAST))
         for _ in range(6):

@@ -182,7 +182,7 @@ class PidFile(HangTest):
         )
         return hung, collectd
 
-    def test_others_go_on_and_whom_it_names_is_not_known(self):
+    def test_others_are_read_and_its_group_is_unknown(self):
         hung, collectd = self.start_hung()
         for _ in range(3):
             collectd.next_cycle()

@@ -160,7 +160,7 @@ class Snapshots(HostTest):
         total = read_meminfo()["MemTotal"]
         self.assertEqual(document["mem_total"], total)
 
-    def test_a_snapshot_of_no_host_has_none(self):
+    def test_a_snapshot_without_a_host_has_no_account(self):
         for options in (
             ["Host false"],
             [f'ProcRoot "{ROOT / "tests/fixtures/proc"}"'],
@@ -268,7 +268,7 @@ class Outside(HostTest):
 
 
 class Absence(IntegrationTest):
-    def test_host_false_publishes_none(self):
+    def test_host_false_publishes_no_values_of_the_host(self):
         collectd = self.start_collectd(plugin("Host false"))
         self.assertEqual(collectd.next_cycle().host, {})
         self.assertEqual(collectd.log_lines(NO_VALUES), [])

@@ -35,7 +35,7 @@ def shown(name):
 
 
 class File(Html):
-    def test_it_names_nothing_outside_of_itself(self):
+    def test_page_refers_to_nothing_outside(self):
         text = self.html(STATE)
         self.assertTrue(text.startswith("<!doctype html>\n"))
         self.assertTrue(text.endswith("</html>\n"))
@@ -53,7 +53,7 @@ class File(Html):
             self.assertIn(f"{directive}-src 'sha256-{known}';", policy)
         self.assertNotIn("unsafe", policy)
 
-    def test_it_is_small_beside_its_data(self):
+    def test_page_is_small_compared_with_its_data(self):
         text = self.html(STATE)
         data = re.sub(r'(id="data">).*?(</script>)', r"\1\2", text, flags=re.DOTALL)
         self.assertLess(len(data.encode()), 60_000)
@@ -74,7 +74,7 @@ class File(Html):
 
 
 class Shown(Page):
-    def test_the_head(self):
+    def test_head_names_host_and_time(self):
         document = load(CAPTURE)
         tab = self.open(document)
         self.assertEqual(tab.texts("h1"), [document["host"]])
@@ -309,7 +309,7 @@ class Shown(Page):
 
 
 class Used(Page):
-    def test_the_way_in_and_back(self):
+    def test_tiles_lead_to_mappings_and_back(self):
         document = load(CAPTURE)
         tab = self.open(document)
         pss = group_of(document, "postgres")["usage"]["pss"]
@@ -558,7 +558,7 @@ class Partial(Page):
                     thin(load(STATE), chance) if seed % 2 else None,
                 )
 
-    def test_a_document_of_nothing(self):
+    def test_empty_document_is_shown(self):
         nothing = {"format": "smaps-snapshot", "version": 2}
         self.assert_whole(nothing)
         self.assert_whole(nothing, nothing)
@@ -625,7 +625,7 @@ class Hostile(Page):
         self.assertTrue(all(n.startswith(HOSTILE[0]) for n in self.tiles()))
         self.assert_harmless()
 
-    def test_no_script_but_its_own_would_run(self):
+    def test_only_its_own_script_runs(self):
         tab = self.open(STATE)
         tab.evaluate(
             "{ const e = document.createElement('script');"

@@ -111,7 +111,7 @@ class Live(LiveTest):
         self.assertGreater(rows[os.getpid()]["pss"], MIB)
         self.assertEqual(os.listdir(self.directory), ["collectd.conf"])
 
-    def test_table_of_the_host(self):
+    def test_live_shows_a_table_of_the_host(self):
         harness.need_host()
         whole = self.live("-C", self.us('Other "rest"'), "-w")
         self.assertRegex(whole.text, r"(?m)^ *\d.* us$")
@@ -172,7 +172,7 @@ class Live(LiveTest):
         self.assertIn(b"GROUP", done.stdout)
         self.assertEqual(done.returncode, 0)
 
-    def test_mappings_of_this_host(self):
+    def test_live_shows_mappings_of_this_host(self):
         own = self.start_shape("anon", name="own", mib=8)
         config = self.configure(f'<Group "own">\nComm "own{harness.TAG}"\n</Group>')
         done = self.live(
@@ -257,7 +257,7 @@ class Live(LiveTest):
         done = run("live", "-S", empty)
         self.assertIn("it has no processes", done.words)
 
-    def test_as_nobody_rss_and_counts_are_shown(self):
+    def test_user_nobody_sees_rss_and_counts(self):
         harness.need_root("becomes nobody")
         uid, gid = harness.unprivileged_user()
         own = self.start_shape("anon", name="own", mib=4, user=(uid, gid))
@@ -387,7 +387,7 @@ class Check(LiveTest):
         self.assertIn(f"checked as user {user}. If collectd runs", done.stderr)
         return re.findall(rf'{option} ".*" cannot be .*?: (.*)', done.stderr)
 
-    def test_without_a_place_nobody_has_checked_one(self):
+    def test_no_path_is_checked_if_none_is_configured(self):
         self.assertNotIn("checked as user", self.check(self.us()).words)
 
     def test_path_that_cannot_be_written_is_reported_with_its_cause(self):
@@ -537,7 +537,7 @@ class Check(LiveTest):
             said[0], r"^CommandLineMatch .*the backslash before w: write \\\\w$"
         )
 
-    def test_rule_that_comes_too_late_did_not_take_nothing(self):
+    def test_rule_that_comes_too_late_gets_no_hint(self):
         """Its service runs, and another rule has the process."""
         pid = self.write_file("pid", str(os.getpid()))
         config = self.us(
@@ -598,7 +598,7 @@ class Check(LiveTest):
                     self.accepted(config)
                 shutil.rmtree(self.directory / "conf.d")
 
-    def test_what_cannot_be_read_is_a_mistake(self):
+    def test_unreadable_file_is_a_mistake(self):
         lines = self.mistakes(self.directory / "none")
         self.assertEqual(
             lines, [f"{self.directory}/none: No such file or directory"]
@@ -660,7 +660,7 @@ class Includes(LiveTest):
             f"</Plugin>\n{more}"
         )
 
-    def test_files_directories_and_filters(self):
+    def test_includes_take_files_directories_and_filters(self):
         parts = self.directory / "conf.d"
         self.write_file("conf.d/b.conf", self.block("b"))
         self.write_file("conf.d/a.conf", self.block("a"))

@@ -120,7 +120,7 @@ class Processes(MigrationTest, BackendTest):
         line = 'Process "web"'
         self.check(line, line, "web")
 
-    def test_continue_is_for_those_that_match_twice(self):
+    def test_continue_lets_a_process_match_twice(self):
         ours = (
             '<Group "web"> Comm "web" Continue true </Group> '
             'ProcessMatch "all" "name=web"'

@@ -135,7 +135,7 @@ class Unprivileged(Permissions):
         coverage = cycle.value("mixed", "percent-coverage")
         self.assertTrue(10 < coverage < 50, coverage)
 
-    def test_one_of_many_that_hides_from_its_own_user(self):
+    def test_program_hides_from_its_own_user(self):
         """The kernel takes a program that its user may not read for one with
         secrets (dumpable of prctl(2)), and shows its memory to nobody."""
         program = stage().new_directory() / "secret"
@@ -270,7 +270,7 @@ class Capabilities(Privileges):
         self.assertEqual(cycle.value("foreign", "count-unreadable"), 0)
         self.check_nothing_is_missed(collectd)
 
-    def test_nobody_with_perfmon_lacks_but_the_programs(self):
+    def test_nobody_with_perfmon_lacks_only_the_programs(self):
         need_capability(CAP_PERFMON, "CAP_PERFMON")
         if release() < (6, 15):
             self.skipTest("needs Linux 6.15, where CAP_PERFMON opens smaps")

@@ -119,7 +119,7 @@ class Tables(ReportTest):
         self.assertLess(int(some[-1][0]), int(every[-1][0]))
         self.assertTrue(all(row[-1].startswith("/") for row in some[:-1]))
 
-    def test_number_of_rows(self):
+    def test_number_of_rows_is_limited(self):
         every = self.rows("--processes", "-Ht", STATE)
         some = self.rows("--processes", "-Ht", "-n", "3", STATE)
         self.assertEqual(some, every[:3] + every[-1:])
@@ -264,7 +264,7 @@ class Tables(ReportTest):
                     want[name] = 0
             self.assertEqual(row, want)
 
-    def test_a_document_of_nothing(self):
+    def test_empty_document_is_shown(self):
         path = self.write({"format": "smaps-snapshot", "version": 2})
         self.assertEqual(len(self.rows("-t", path)), 5)
         self.assertEqual(self.json(path), [])
@@ -329,7 +329,7 @@ class Hosts(ReportTest):
         self.assertEqual(twice[-1]["used"], 2 * once[-1]["used"])
         self.assertEqual(len(twice) - 1, 2 * (len(once) - 1))
 
-    def test_group_of_one_of_the_hosts(self):
+    def test_group_may_exist_on_one_host_only(self):
         document = load(self.second)
         document["groups"] = [group_of(document, "redis")]
         path = self.write(document)
@@ -433,7 +433,7 @@ class Unknown(ReportTest):
             self.last_row("-Gt", STATE),
         )
 
-    def test_what_no_part_has_is_unknown(self):
+    def test_sum_without_any_known_part_is_unknown(self):
         words = self.last_row("-t", "-c", "pss,ksm,group", STATE)
         self.assertRegex(words, r"≥ \d+  +- ")
         row = next(r for r in self.rows("-u", STATE) if r[-1] == "vault")
@@ -459,7 +459,7 @@ class Unknown(ReportTest):
         self.assertEqual(words.split()[:4], ["≥", "120.6M", "±", "30.0M"])
         self.assertEqual(words.split()[4:], ["30.0M", "total"])
 
-    def test_totals_may_be_no_farther_off_than_the_host_has_memory(self):
+    def test_error_of_a_total_is_limited_by_the_memory_of_the_host(self):
         """Each process alone may be: a hundred that share what there is."""
         document = load(STATE)
         user = document["processes"][1]["user"]
@@ -597,7 +597,7 @@ class ControlGroups(ReportTest):
         rows = self.rows("-GH", "-c", names, "-g", "by-postgres", self.path)
         self.assertEqual(rows[0], ["-"] * 5)
 
-    def test_the_reason_for_none_is_explained(self):
+    def test_the_reason_for_missing_values_is_explained(self):
         text = self.report("explain", self.path)
         document = json.loads(self.report("explain", "-j", self.path))
         self.assertIn(

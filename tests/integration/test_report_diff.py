@@ -170,7 +170,7 @@ class Differences(ReportTest):
             self.assertEqual(done.returncode, 0)
             self.assertIn('"vault.service": PSS is unknown', done.words)
 
-    def test_gate_is_of_pss_whatever_is_shown(self):
+    def test_gate_compares_pss_whatever_is_shown(self):
         new = self.changed()
         done = run("diff", "-s", "uss", "--fail-over", "1M", STATE, new)
         self.assertEqual(done.returncode, 1)

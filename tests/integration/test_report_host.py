@@ -69,7 +69,7 @@ class Areas(ReportTest):
             self.assertEqual(row.get("used"), group["usage"].get("pss"))
             self.assertEqual(row.get("cache"), group["usage"].get("pss_file"))
 
-    def test_cache_is_what_the_kernel_takes_back(self):
+    def test_cache_is_memory_that_the_kernel_can_take_back(self):
         areas = self.areas(load(STATE))
         for name, row in areas.items():
             if name in ("free", "page_cache", "buffers", "slab_reclaimable"):
@@ -146,7 +146,7 @@ class Tables(ReportTest):
         self.assertIn("40.0M ± 4.0M", tmpfs)
         self.assertNotIn("±", cache)
 
-    def test_a_document_without_the_host(self):
+    def test_document_without_the_host_is_refused(self):
         document = load(STATE)
         del document["host_memory"]
         path = self.write(document)

@@ -175,7 +175,7 @@ class Broken(ReportTest):
             self.report("diff", "-s", amount, STATE, STATE)
         self.assertNotIn("comm", amounts)
 
-    def test_help_and_version(self):
+    def test_help_and_version_are_printed(self):
         for command in (
             [], ["explain"], ["diff"], ["folded"], ["html"], ["live"], ["check"]
         ):  # fmt: skip
@@ -265,7 +265,7 @@ class Large(ReportTest):
         self.assertEqual(len(lines), count)
 
     @unittest.skipIf(IS_SANITIZED, "the sanitizer needs more address space")
-    def test_out_of_memory_is_an_error_and_no_crash(self):
+    def test_out_of_memory_is_an_error_and_not_a_crash(self):
         path, _ = self.write_large(20)
         for mebibytes in (5, 8, 12, 16):
 

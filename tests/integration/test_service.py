@@ -66,7 +66,7 @@ class DropIn(unittest.TestCase):
             self.skipTest(f"systemd-analyze security: {text.strip()}")
         return float(found.group(1))
 
-    def test_it_leaves_what_reading_others_takes(self):
+    def test_drop_in_keeps_the_capability_to_read_others(self):
         """That it is enough is in test_permission.Capabilities."""
         (words,) = re.findall(
             r"^AmbientCapabilities=(.*)$", DROP_IN.read_text(), re.M
@@ -130,7 +130,7 @@ def find_opened(trace, root=""):
 
 
 class Opened(IntegrationTest):
-    def test_apparmor_allows_all_that_is_opened(self):
+    def test_apparmor_allows_every_opened_file(self):
         strace = need_program("strace")
         trace = stage().new_directory() / "trace"
         state = stage().new_directory() / "state"

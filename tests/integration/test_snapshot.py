@@ -175,7 +175,7 @@ class Values(StateTest):
             },
         )
 
-    def test_usage_is_what_the_kernel_has(self):
+    def test_usage_is_equal_to_the_kernels(self):
         shape = self.start_shape("anon", name="loner", mib=8)
         self.start_state(group("g", 'Comm "loner@"', 'Refresh "always"'))
 
@@ -295,7 +295,7 @@ class Sources(StateTest):
 
 
 class Files(StateTest):
-    def test_full_disk_is_one_line_and_leaves_the_last_state(self):
+    def test_full_disk_logs_one_line_and_keeps_the_last_state(self):
         shape = self.start_shape("anon", name="web", mib=4)
         disk = SmallDisk(self, 1024)
         state = StateFile(disk.mount_point)

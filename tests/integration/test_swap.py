@@ -59,7 +59,7 @@ def swap_file():
 
 
 class Values(IntegrationTest):
-    def test_paged_out_memory_is_swap_and_no_more_rss(self):
+    def test_paged_out_memory_moves_from_rss_to_swap(self):
         with swap_file():
             self.check_swap()
 

@@ -53,7 +53,7 @@ class ValuesOfShapes(IntegrationTest):
             found = cycle.memory("shaped", name)
             self.assert_near(found, mib * MIB, len(shape.pids) * most, name)
 
-    def test_what_was_allocated_is_measured(self):
+    def test_allocated_memory_is_measured(self):
         """Private memory is USS, also that of several processes; shared memory
         and a mapped file are in PSS once, and are USS if one alone maps them.
         Of the 48 MiB that three processes see copy on write, two have rewritten

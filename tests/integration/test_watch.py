@@ -177,7 +177,7 @@ class Screen(WatchTest):
             "a refresh that reads less",
         )
 
-    def test_one_goes_down_to_the_mappings_and_back(self):
+    def test_keys_lead_down_to_the_mappings_and_back(self):
         terminal = self.two()
         terminal.press(DOWN)
         terminal.wait(lambda: " small" in terminal.selected(), "selection")
@@ -227,7 +227,7 @@ class Screen(WatchTest):
         terminal.press(ESCAPE)
         terminal.wait_for(r"groups  2\n")
 
-    def test_frozen_it_stays_until_it_is_let_go(self):
+    def test_frozen_screen_stays_until_it_is_released(self):
         terminal = self.two()
         terminal.press(" ")
         terminal.wait_for("FROZEN")
@@ -249,7 +249,7 @@ class Screen(WatchTest):
         terminal.wait_for(r"16\.\dM~? .*small")
         self.assertNotIn("FROZEN", terminal.text)
 
-    def test_any_size_will_do(self):
+    def test_every_size_of_the_terminal_works(self):
         terminal = self.two(COLUMNS="70", LINES="20")
         for columns, lines in ((120, 40), (40, 10), (3, 2), (1, 1), (80, 24)):
             with self.subTest(f"{columns}x{lines}"):
@@ -367,7 +367,7 @@ class End(WatchTest):
         self.assertEqual(terminal.wait_end(), 0)
         self.assert_restored(terminal)
 
-    def test_ended_while_it_is_stopped(self):
+    def test_program_ends_while_it_is_stopped(self):
         """By a shell, whose terminal it leaves alone."""
         script = '"$0" "$@"; kill %1; while kill -0 %1; do :; done; read'
         terminal = self.start(program=["bash", "-mc", script, REPORT])
@@ -422,7 +422,7 @@ class Refused(WatchTest):
         terminal = self.watch(self.config("none", more="Foo 1"))
         self.assert_refused("Foo 1: expected", terminal, lines=2)
 
-    def test_no_terminal(self):
+    def test_program_needs_a_terminal(self):
         done = run("live", "--watch", "1", "-C", self.config("none"))
         self.assertEqual((done.returncode, done.text), (2, ""))
         self.assertEqual(

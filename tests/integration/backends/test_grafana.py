@@ -309,13 +309,13 @@ class Queries(QueriesTest):
         self.each_target(check, uses="${group")
         self.assertEqual(len(by_group), 2 * 11)
 
-    def test_of_another_host_there_is_nothing_and_no_error(self):
+    def test_queries_for_another_host_return_nothing(self):
         def check(source, _, target):
             self.assertEqual(source.ask(target, host="x", group=ALL), [])
 
         self.each_target(check, uses="$host")
 
-    def test_a_group_without_data_is_nothing_and_no_error(self):
+    def test_queries_for_a_group_without_data_return_nothing(self):
         def check(source, _, target):
             for chosen in (["no such"], [""]):
                 answer = source.ask(target, host="alpha", group=chosen)
@@ -382,7 +382,7 @@ class Queries(QueriesTest):
 
         self.each_target(check, titles={"Where is the memory"})
 
-    def test_values_are_what_was_dispatched(self):
+    def test_values_are_equal_to_the_dispatched_ones(self):
         """Those of a panel, by way of everything, are the plugin's."""
         metrics = {
             "PSS by group": "memory-pss",
@@ -404,7 +404,7 @@ class Queries(QueriesTest):
 
         self.each_target(check, titles=metrics.keys())
 
-    def test_the_sum_over_groups_is_what_they_sum_up_to(self):
+    def test_the_total_is_equal_to_the_sum_over_groups(self):
         sums = {}
 
         def check(source, _, target):

@@ -219,11 +219,11 @@ def count(points):
 
 
 class WhatInfluxHolds(InfluxTest):
-    def test_by_the_network_plugin_it_is_what_was_dispatched(self):
+    def test_network_plugin_delivers_the_dispatched_values(self):
         influx, daemon = self.collect_all("by_network")
         self.assert_same_points(influx, daemon)
 
-    def test_by_line_protocol_it_is_what_was_dispatched(self):
+    def test_line_protocol_delivers_the_dispatched_values(self):
         """But for a quote in a name, of which collectd-udp.conf tells."""
         influx, daemon = self.collect_all("by_udp")
         self.assert_same_points(influx, daemon, quote=r'\"')

@@ -228,7 +228,7 @@ class Host(PicturesTest):
         minutes = sum(bands) * MINUTES / (len(bands) - 38)
         self.assertAlmostEqual(minutes, len(STOPPED), delta=5)
 
-    def test_one_smaller_group_is_one(self):
+    def test_one_smaller_group_is_not_called_groups(self):
         # There are 15 groups with values.
         _, words = self.draw("-n", 12, "-x", "small-[ab]*", "stack")
         self.assertEqual(self.row(words, "1 smaller group")[1], "MiB")

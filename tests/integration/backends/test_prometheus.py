@@ -236,7 +236,7 @@ class SharedTest(PrometheusTest):
 class WhatPrometheusHolds(SharedTest):
     """On a slow machine an interval is late, and series end until it comes."""
 
-    def test_it_is_what_was_dispatched(self):
+    def test_prometheus_has_the_dispatched_values(self):
         found = self.prometheus.wait_query(
             EVERY,
             lambda found: set(self.by_name(found))
@@ -362,7 +362,7 @@ class Promtool(unittest.TestCase):
         self.promtool("check", "rules", "rules.yml")
         self.promtool("check", "config", "prometheus.yml")
 
-    def test_the_rules_do_what_their_tests_say(self):
+    def test_the_rules_pass_their_own_tests(self):
         self.promtool("test", "rules", "rules_test.yml")
         self.promtool("test", "rules", "rules_growth_test.yml")
 

@@ -390,7 +390,7 @@ class Pictures(PictureTest):
             {path.name for path in self.output.iterdir()}, expected
         )
 
-    def test_rss_is_drawn_where_it_is_asked_for(self):
+    def test_rss_is_drawn_on_request(self):
         (path,) = self.draw(*self.span, "group", "one")
         without = column_colours(path, [RSS_COLOUR])
         (path,) = self.draw(*self.span, "-r", "group", "one")
@@ -418,7 +418,7 @@ class Pictures(PictureTest):
         words = ['"four"', "one", "two", "three", ODD_NAME]
         self.assert_fails(words, *self.span, "group", "four")
 
-    def test_of_several_hosts_one_is_to_be_named(self):
+    def test_one_of_several_hosts_has_to_be_named(self):
         data = self.daemon.directory / "two hosts"
         for host in ("test", "b: c"):
             shutil.copytree(self.daemon.data / "test", data / host)

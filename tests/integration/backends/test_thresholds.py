@@ -30,7 +30,7 @@ from server import load_smaps
 
 
 class Limits(ThresholdTest):
-    def test_the_shipped_file_is_taken_as_it_is(self):
+    def test_the_shipped_file_works_unchanged(self):
         self.start_alerts()
         self.wait_severities(["FAILURE"], "ps_count")
         self.assert_no_complaint()
@@ -117,7 +117,7 @@ class Unknown(ThresholdTest):
     def setUp(self):
         need_root("starts processes of two users")
 
-    def test_what_becomes_unknown_keeps_its_alarm(self):
+    def test_value_that_becomes_unknown_keeps_its_alarm(self):
         """Its process ends, and another one of its name may be its program."""
         user = unprivileged_user()
         program = stage().new_directory(user) / f"postgres{TAG}"

@@ -568,15 +568,16 @@ static void live_without_rights(struct stage *s) {
 LOAD_TEST(services_come_and_go, .live = live_services, .far = 0.005,
           .far_most = 0.15, .width_most = 0.02)
 
-LOAD_TEST(each_of_services, .live = live_services, .is_alone = true,
-          .far = 0.02, .far_most = 0.01, .width_most = 0.02)
+LOAD_TEST(each_service_is_within_the_error, .live = live_services,
+          .is_alone = true, .far = 0.02, .far_most = 0.01, .width_most = 0.02)
 
-LOAD_TEST(services_without_rights, .live = live_without_rights, .far = 0.005,
-          .far_most = 0.35, .width_most = 0.15)
+LOAD_TEST(services_are_within_the_error_without_rights,
+          .live = live_without_rights, .far = 0.005, .far_most = 0.35,
+          .width_most = 0.15)
 
-LOAD_TEST(each_service_without_rights, .live = live_without_rights,
-          .is_alone = true, .far = 0.02, .far_most = 0.2, .beyond_most = 0.03,
-          .width_most = 0.25)
+LOAD_TEST(each_service_is_within_the_error_without_rights,
+          .live = live_without_rights, .is_alone = true, .far = 0.02,
+          .far_most = 0.2, .beyond_most = 0.03, .width_most = 0.25)
 
 LOAD_TEST(services_take_turns, .live = live_services, .far = 0.005,
           .far_most = 0.6, .width_most = 0.15, .budget_percent = 0.005)
@@ -584,11 +585,11 @@ LOAD_TEST(services_take_turns, .live = live_services, .far = 0.005,
 LOAD_TEST(a_family_breaks_copy_on_write, .live = live_family, .far = 0.005,
           .far_most = 0.35, .width_most = 0.03)
 
-LOAD_TEST(a_family_that_has_reserved_addresses, .live = live_family,
+LOAD_TEST(a_family_has_reserved_addresses, .live = live_family,
           .is_sparse = true, .far = 0.005, .far_most = 0.35, .width_most = 0.03)
 
-LOAD_TEST(members_of_a_family, .live = live_family, .is_alone = true,
-          .far = 0.02, .far_most = 0.02, .width_most = 0.04)
+LOAD_TEST(each_member_of_a_family_is_within_the_error, .live = live_family,
+          .is_alone = true, .far = 0.02, .far_most = 0.02, .width_most = 0.04)
 
 LOAD_TEST(a_set_shares_buffers, .live = live_buffers, .far = 0.005,
           .far_most = 0.2, .beyond_most = 0.015, .width_most = 0.015)
@@ -598,8 +599,8 @@ LOAD_TEST(a_set_is_sampled_each_second, .live = live_buffers, .seconds = 1,
           .far = 0.005, .far_most = 0.3, .beyond_most = 0.015,
           .width_most = 0.02)
 
-LOAD_TEST(members_of_a_set, .live = live_buffers, .is_alone = true, .far = 0.02,
-          .far_most = 0.01, .width_most = 0.02)
+LOAD_TEST(each_member_of_a_set_is_within_the_error, .live = live_buffers,
+          .is_alone = true, .far = 0.02, .far_most = 0.01, .width_most = 0.02)
 
 LOAD_TEST(a_garbage_collector_moves_memory, .live = live_collector, .far = 0.02,
           .far_most = 0.01, .width_most = 0.02)

@@ -191,7 +191,7 @@ static void live(struct stage *s, uint64_t seed) {
   stage_judge_group(s, 1);
 }
 
-TEST(a_month_of_mixed_services) {
+TEST(mixed_services_stay_within_the_error_for_a_month) {
   unsigned long cycles = stage_cycles("MONTH_CYCLES", CYCLES_DEFAULT);
   struct stage *s = begin(20261122);
   const struct tally *t = &s->tally;

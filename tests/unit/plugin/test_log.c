@@ -41,7 +41,7 @@ static void run(struct world *w, struct log_state *s, unsigned seconds) {
 }
 
 /* The line is repeated if an hour has passed. */
-WORLD_TEST(read_budget_that_does_not_suffice_is_said_once) {
+WORLD_TEST(read_budget_that_is_too_small_is_logged_once) {
   struct log_state s = {.scarce = 0};
 
   put_dear(w, 0.25);
@@ -67,7 +67,7 @@ WORLD_TEST(read_budget_that_suffices_is_not_mentioned) {
   assert_int_equal(stub.n_logs, 0);
 }
 
-WORLD_TEST(what_no_read_budget_can_do_is_left_to_max_age) {
+WORLD_TEST(longer_max_age_is_advised_if_no_read_budget_suffices) {
   struct log_state s = {.scarce = 0};
 
   w->settings.policy.max_age_ns = NS_PER_S / 2;
@@ -163,7 +163,7 @@ TEST(each_problem_is_logged_as_often_as_it_deserves) {
 }
 
 /* 1: none was due. */
-TEST(a_snapshot_that_cannot_be_made_is_logged_until_one_is) {
+TEST(failed_snapshot_is_logged_once_until_one_succeeds) {
   static const int errors[] = {-ENOMEM, 1, -EFBIG, 0, 1, -EFBIG};
   struct cycle_results results = {.snapshot_error = 0};
   struct log_state s = {.scarce = 0};
