@@ -126,7 +126,7 @@ def snapshot_key(key, end=r"^\.It Li "):
 
 
 def snapshot_items(text, macro="Li"):
-    """The words of all .It Li A , B."""
+    """Returns the words of all .It Li A , B."""
     lines = re.findall(rf"^\.It {macro} (.+)$", text, re.MULTILINE)
     return {word for line in lines for word in re.findall(r"\w+", line)}
 
@@ -139,7 +139,7 @@ def snapshot_usage():
 
 
 def snapshot_absences():
-    """The reasons in a sentence: explained in parentheses, with an "or"."""
+    """Returns the reasons in a sentence: explained in parentheses, with an "or"."""
     sentence = snapshot_key("cgroup_absence").partition(":")[2]
     plain = re.sub(r"\([^)]*\)|\\f[BP]", "", sentence)
     return set(re.findall(r"\w+", plain)) - {"or"}

@@ -19,17 +19,17 @@
  * everything has to be right again. */
 #define FAULT_CYCLES 4
 
-/* Processes of the tree. */
+/* The tree has so many processes. */
 #define FAULT_PROCESSES 9
 
-/* MaxFiles of the captures. */
+/* The option MaxFiles allows so many captures. */
 #define FAULT_CAPTURES 2
 
 /* Snapshots are not configured; configured, but none is due; or each cycle
  * writes a state and a capture. */
 enum fault_snapshots { SNAPSHOTS_NONE, SNAPSHOTS_IDLE, SNAPSHOTS_DUE };
 
-/* The result of a cycle. */
+/* What a cycle has returned, dispatched and written. */
 struct fault_cycle {
   int r;
   size_t n_values, n_logs; /* lines from LOG_WARNING up */

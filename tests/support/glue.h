@@ -31,7 +31,9 @@ void glue_start_web(const char *more);
 /* Runs a cycle; the stub then has the values of this cycle only. */
 void glue_read(void);
 
-/* A dispatched value, by its identifier. Fails the test if there is none. */
+/* Returns a dispatched value by its identifier. Fails the test if it is
+ * missing.
+ */
 double glue_value(const char *identifier);
 
 #endif

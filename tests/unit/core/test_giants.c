@@ -145,7 +145,7 @@ static void addresses_update(struct stage *s, unsigned slot) {
       place(a, i);
 }
 
-/* The page at an address, those of objects first; NO_PAGE for none. */
+/* Returns the page at an address, pages of objects first; or NO_PAGE. */
 static uint32_t page_at(const struct stage *s, unsigned slot, uint32_t at) {
   uint32_t objects = n_object_pages(&s->memory);
 

@@ -1,4 +1,4 @@
-"""The ground of the experiments. This runs inside the virtual machine, as root;
+"""Experiments are built on these classes and functions. This runs inside the virtual machine, as root;
 experiment.py ID runs one of them.
 
 Exit status: 0 it has passed, SKIPPED it cannot be had here (the reason is
