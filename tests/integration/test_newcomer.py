@@ -316,8 +316,8 @@ PATH={path} exec {name} "$@"
     def test_root_installs_what_is_missing(self):
         fake = FakeDebian()
         build = harness.stage().new_directory() / "build"
-        done = fake.run("make", "check", f"B={build}")
-        self.assertIn("run: sudo make deps-build\n", done.stdout)
+        # Without a compiler in the PATH it ends after that.
+        fake.run("make", "check", f"B={build}")
         self.assertLessEqual(
             {"libcmocka-dev", "mandoc", "prometheus"}, fake.packages()
         )
