@@ -8,7 +8,8 @@ that; then they have as much; then a second view has a part of them twice.
 import re
 import shutil
 
-from harness import MIB, ROOT
+from harness import MIB
+from test_manual import names
 from test_pictures import (
     BEGIN,
     GIB,
@@ -197,8 +198,11 @@ class Division(HostPictureTest):
             self.assertEqual(self.row(words, "MemTotal"), ["16.0", "GiB"] * 3)
 
     def test_the_picture_has_the_same_parts_as_the_plugin(self):
-        text = (ROOT / "plugin/core/report/host.c").read_text()
-        published = re.findall(r'\[HOST_(?!OUTSIDE)\w+\] = "(\w+)"', text)
+        published = [
+            name.removeprefix("memory-")
+            for name in names("host")
+            if name.startswith("memory-")
+        ]
         text = SMAPS_GRAPH.read_text().split("PARTS = {")[1].split("}")[0]
         drawn = re.findall(r'"(\w+)":', text)
         self.assertEqual(sorted(["groups", *drawn]), sorted(published))
