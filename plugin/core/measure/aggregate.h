@@ -10,27 +10,18 @@
 #include "proc/meminfo.h"
 #include "process/process.h"
 #include "report/host.h"
+#include <smaps/words.h>
 
-/* The source of a process's numbers. */
-enum estimate_source {
-  SOURCE_NONE,       /* nothing could be read */
-  SOURCE_STATM,      /* no rollup is wanted; guessed if possible */
-  SOURCE_UNREADABLE, /* its rollup cannot be read; guessed if possible */
-  SOURCE_READ,       /* in this cycle */
-  SOURCE_SAMPLED,    /* in this cycle, some of its pages (sampling.h) */
-  SOURCE_ESTIMATED,
-  SOURCE_GUESSED, /* never read: from what its group is made of */
-  SOURCE_PARENT,  /* it runs in its parent's memory, and is counted there */
-};
+/* The source of a process's numbers; NONE: nothing could be read. With STATM
+ * and UNREADABLE they are guessed if possible. */
+#define SOURCE_NUMBER(name, key, words) SOURCE_##name,
+enum estimate_source { SOURCE_NONE, SOURCE_TABLE(SOURCE_NUMBER) };
+#undef SOURCE_NUMBER
 
-/* Why a process was not read in a cycle although it should have been. Snapshots
- * show it. */
-enum deferral {
-  DEFERRED_NOT,
-  DEFERRED_BUDGET,        /* no time, or no reader free */
-  DEFERRED_MAX_LOCK_HOLD, /* predicted to hold the mmap lock for too long */
-  DEFERRED_HUNG,          /* in quarantine */
-};
+/* Why a process was not read in a cycle although it should have been. */
+#define DEFERRAL_NUMBER(name, key, words) DEFERRED_##name,
+enum deferral { DEFERRED_NOT, DEFERRAL_TABLE(DEFERRAL_NUMBER) };
+#undef DEFERRAL_NUMBER
 
 /* The known memory of a process. Source and deferral come from the outcome of
  * the cycle (member.h), by one table in aggregate.c. */
