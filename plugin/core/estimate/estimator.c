@@ -446,6 +446,7 @@ void estimator_sample(const struct cycle *cycle, struct track *t,
   struct observation after = t->now;
   struct rollup rollup;
 
+  assert(t->sample_error);
   after.resident_pages = resident_pages;
   after.shared_pages = shared_pages;
   after.vm_swap_kb = amount_narrow(amount_from(s->swap) / 1024);
@@ -480,6 +481,7 @@ void estimator_derive(const struct cycle *cycle, struct track *t,
   uint32_t off_pages = t->baseline.off_pages;
   double before = track_has_baseline(t) ? doubt_before(cycle, t) : 0;
 
+  assert(origin != ORIGIN_READING);
   restart(cycle, t, rollup, &t->now, at_ns);
   t->baseline.off_pages = off_pages;
   t->origin = origin;
@@ -499,6 +501,7 @@ void estimator_predict(const struct cycle *cycle, const struct track *t,
   uint64_t off = estimator_imprecision(cycle, t);
   uint64_t most = track_resident_bytes(cycle, t) + off;
 
+  assert(track_has_baseline(t));
   estimate_rollup(cycle, t, &ret->rollup);
   ret->age_ns = cycle->now_ns - t->baseline.at_ns;
   x.bytes[CAUSE_STATM] = (double)off;

@@ -1,5 +1,6 @@
 #include "member/newborn.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "base/ablate.h"
@@ -73,11 +74,12 @@ static struct inheritance inheritance_of(const struct cycle *cycle,
                                          const struct track *parent) {
   struct inheritance i = {.n = fork_family_size(parent),
                           .sharers = 1.0 + parent->newborns};
-  struct prediction now;
+  struct rollup now;
   uint64_t lent;
 
-  estimator_predict(cycle, parent, &now);
-  baseline_take(&i.before, &now.rollup, &parent->now, cycle->page_size);
+  assert(parent->newborns > 0);
+  estimate_rollup(cycle, parent, &now);
+  baseline_take(&i.before, &now, &parent->now, cycle->page_size);
   i.before.relatives = fork_family_size(parent);
   i.shared = baseline_cow_shared(&i.before);
   lent = parent->lent_bytes / parent->newborns;
