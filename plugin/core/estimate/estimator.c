@@ -153,7 +153,6 @@ void estimator_observe(const struct cycle *cycle, struct track *t,
 /* --- advancing --- */
 
 void estimator_advance(struct track *t) {
-  kinship_apply(t, KINSHIP_CYCLE_OVER, NULL);
   if (!track_has_baseline(t))
     return;
   sharing_advance(track_set(t), &t->since);

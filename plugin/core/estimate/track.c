@@ -112,7 +112,7 @@ void kinship_apply(struct track *t, enum kinship_event event,
     leave(t);
     t->kinship = KINSHIP_UNDECIDED;
     return;
-  case KINSHIP_CYCLE_OVER:
+  case KINSHIP_FORK_OVER:
     t->role = ROLE_NONE;
     return;
   }

@@ -111,7 +111,8 @@ enum kinship {
   KINSHIP_CHILD,     /* is in the set of its family alone */
 };
 
-/* Its part in forks since the last cycle, until estimator_advance(). */
+/* Its part in forks since the last cycle, until newborn.c has estimated them.
+ */
 enum fork_role { ROLE_NONE, ROLE_PARENT, ROLE_NEWBORN };
 
 /*
@@ -126,7 +127,7 @@ enum fork_role { ROLE_NONE, ROLE_PARENT, ROLE_NEWBORN };
  *   SUCCEEDS    CHILD              HEAD
  *   DOUBTED     any                UNDECIDED, but the same with a family
  *   LEAVES      any                UNDECIDED
- *   CYCLE_OVER  any                the same        NONE
+ *   FORK_OVER   any                the same        NONE
  *
  * A process LEAVES by an exec and when it ends.
  */
@@ -138,7 +139,7 @@ enum kinship_event {
   KINSHIP_SUCCEEDS, /* of the head that has left */
   KINSHIP_DOUBTED,  /* a reading has shown new strangers */
   KINSHIP_LEAVES,
-  KINSHIP_CYCLE_OVER,
+  KINSHIP_FORK_OVER,
 };
 
 /* How a process got its baseline. The next reading makes it ORIGIN_READING. */

@@ -181,9 +181,10 @@ static void count(const struct cycle *cycle, struct track *lender,
   lender->lent_bytes += anonymous_bytes(cycle, child) - own_bytes(cycle, child);
 }
 
-static void end_lending(const struct cycle *cycle, struct track *t) {
+static void end_fork(const struct cycle *cycle, struct track *t) {
   if (t->newborns)
     divide(cycle, t);
+  kinship_apply(t, KINSHIP_FORK_OVER, NULL);
   t->newborns = 0;
   t->lent_bytes = 0;
 }
@@ -211,5 +212,5 @@ void newborn_estimate_all(const struct cycle *cycle,
   }
   for (size_t i = 0; i < t->n; i++)
     if (p[i]->member)
-      end_lending(cycle, &p[i]->member->track);
+      end_fork(cycle, &p[i]->member->track);
 }

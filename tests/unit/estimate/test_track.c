@@ -41,10 +41,10 @@ static const struct {
      KINSHIP_UNDECIDED, ROLE_PARENT},
     {"a child leaves", KINSHIP_CHILD, ROLE_NONE, KINSHIP_LEAVES,
      KINSHIP_UNDECIDED, ROLE_NONE},
-    {"the cycle of a newborn is over", KINSHIP_CHILD, ROLE_NEWBORN,
-     KINSHIP_CYCLE_OVER, KINSHIP_CHILD, ROLE_NONE},
-    {"the cycle of a parent is over", KINSHIP_HEAD, ROLE_PARENT,
-     KINSHIP_CYCLE_OVER, KINSHIP_HEAD, ROLE_NONE},
+    {"the fork of a newborn is over", KINSHIP_CHILD, ROLE_NEWBORN,
+     KINSHIP_FORK_OVER, KINSHIP_CHILD, ROLE_NONE},
+    {"the fork of a parent is over", KINSHIP_HEAD, ROLE_PARENT,
+     KINSHIP_FORK_OVER, KINSHIP_HEAD, ROLE_NONE},
 };
 
 static bool has_family(enum kinship k) {
