@@ -79,7 +79,7 @@ static double presence(const struct mapping_sample *s,
 
   return t->pages > 0 ? sqrt(part * (1 - part) / found) *
                             (double)(s->all[kind].pages * s->page_size) *
-                            t->price / t->pages
+                            t->share / t->pages
                       : 0;
 }
 

@@ -267,11 +267,11 @@ int page_lookup_find(struct page_lookup *l, uint64_t page,
 }
 
 void page_tally_add(struct page_tally *t, const struct page_finding *found) {
-  double price = found->mappings > 0 ? 1 / (double)found->mappings : 0;
+  double share = found->mappings > 0 ? 1 / (double)found->mappings : 0;
 
   t->pages++;
   t->exclusive += found->is_exclusive;
   t->unsure += found->is_unsure;
-  t->price += price;
-  t->price_squared += price * price;
+  t->share += share;
+  t->share_squared += share * share;
 }

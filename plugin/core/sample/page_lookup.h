@@ -40,8 +40,8 @@ struct page_lookup {
   uint32_t pid; /* of the process, or of a thread that has its memory */
   int pagemap;
   int pagecount; /* negative if it cannot be read */
-  /* False without CAP_SYS_ADMIN, and where kpagecount cannot be read: the price
-   * of a page that is not exclusive is unknown, and the prices are those of the
+  /* False without CAP_SYS_ADMIN, and where kpagecount cannot be read: the share
+   * of a page that is not exclusive is unknown, and the shares are those of the
    * exclusive pages. Certain once a page was found. */
   bool has_mapcounts;
   bool is_host_asked, host_has_huge_pages; /* if so; see page_lookup.c */

@@ -1,8 +1,8 @@
 /*
  * Samples the pages of a process: some hundred of its pages are drawn at random
- * and looked up in pagemap, and each is priced by kpagecount. The cost does not
- * depend on the size of the process, and the mmap lock is held for one page at
- * a time.
+ * and looked up in pagemap, and kpagecount shows the share of each. The time of
+ * a sample does not depend on the size of the process, and the mmap lock is
+ * held for one page at a time.
  */
 #ifndef SMAPS_PAGE_SAMPLE_H
 #define SMAPS_PAGE_SAMPLE_H

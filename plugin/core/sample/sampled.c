@@ -27,7 +27,7 @@ struct part {
   double mean, deviation, rare; /* 0 to 1 */
 };
 
-/* The mean of a part of each page, such as its price, which is at most `most`.
+/* The mean of a part of each page, such as its share, which is at most `most`.
  * Without any page the mean can be anything from 0 to `most`. */
 static struct part part_of(double sum, double squares, double most,
                            const struct page_sums *s) {
@@ -50,18 +50,18 @@ double sampled_spread(const struct sampled_deviation *d) {
 }
 
 /* A page that two or more processes share costs at most half a page. */
-static double most_price(const struct page_sums *s) {
+static double most_share(const struct page_sums *s) {
   return s->are_shared ? 0.5 : 1;
 }
 
-static struct part price_of(const struct page_sums *s) {
+static struct part share_of(const struct page_sums *s) {
   double shared = s->found.pages - s->found.exclusive;
 
   if (s->sharers < 2)
-    return part_of(s->found.price, s->found.price_squared, most_price(s), s);
+    return part_of(s->found.share, s->found.share_squared, most_share(s), s);
   return part_of(s->found.exclusive + shared / s->sharers,
                  s->found.exclusive + shared / s->sharers / s->sharers,
-                 most_price(s), s);
+                 most_share(s), s);
 }
 
 static struct part own_part_of(const struct page_sums *s) {
@@ -70,7 +70,7 @@ static struct part own_part_of(const struct page_sums *s) {
   return part_of(s->found.exclusive, s->found.exclusive, 1, s);
 }
 
-static double price_bound(const struct page_sums *s) {
+static double share_bound(const struct page_sums *s) {
   double shared = s->found.pages - s->found.exclusive;
 
   if (s->sharers < 2 || s->found.pages < 1)
@@ -87,14 +87,14 @@ static void add_deviation(struct sampled_deviation *to, double bytes,
 
 void sampled_add(struct sampled *s, enum page_kind kind,
                  const struct page_sums *pages, double bytes) {
-  struct part price = price_of(pages), own = own_part_of(pages);
+  struct part share = share_of(pages), own = own_part_of(pages);
 
   s->resident[kind] += bytes;
-  s->pss[kind] += bytes * price.mean;
+  s->pss[kind] += bytes * share.mean;
   s->uss += bytes * own.mean;
-  add_deviation(&s->error.pss[kind], bytes, pages, &price);
+  add_deviation(&s->error.pss[kind], bytes, pages, &share);
   add_deviation(&s->error.uss, bytes, pages, &own);
-  s->error.pss_bound += bytes * price_bound(pages);
+  s->error.pss_bound += bytes * share_bound(pages);
 }
 
 void sampled_add_exclusive(struct sampled *s, enum page_kind kind,

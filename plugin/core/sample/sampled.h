@@ -1,7 +1,7 @@
 /*
  * The memory of a process by a sample of its pages, and the error of that. The
- * Pss of a kind of memory is its resident size in statm times the mean price of
- * the pages that were looked up; the price of a page is the part of it that the
+ * Pss of a kind of memory is its resident size in statm times the mean share of
+ * the pages that were looked up; the share of a page is the part of it that the
  * process pays.
  *
  * The estimate of the process is another measurement, and sampled_fuse() makes
@@ -41,7 +41,7 @@ struct sampled {
 };
 
 /*
- * Pages of a kind that were found present. The price of a page is the part of
+ * Pages of a kind that were found present. The share of a page is the part of
  * it that the process pays: 1 / its number of mappings. A page may have been
  * found twice.
  *
@@ -51,7 +51,7 @@ struct sampled {
 struct page_tally {
   uint32_t pages;
   uint32_t exclusive;          /* no other process maps them */
-  double price, price_squared; /* sums */
+  double share, share_squared; /* sums */
   uint32_t unsure;             /* of the pages, see page_lookup.h */
 };
 
@@ -61,7 +61,7 @@ struct page_sums {
   double bytes_error; /* of the amount that they were drawn from */
   /* The memory that they were drawn from has no exclusive pages. */
   bool are_shared;
-  /* If prices are unknown: the number of processes that share a page which is
+  /* If shares are unknown: the number of processes that share a page which is
    * not exclusive, 2 or more. Else 0. */
   double sharers;
   /* The number of relatives, including this process, of which as many pages

@@ -186,8 +186,8 @@ static void add_tally(struct page_tally *to, const struct page_tally *t) {
   to->pages += t->pages;
   to->exclusive += t->exclusive;
   to->unsure += t->unsure;
-  to->price += t->price;
-  to->price_squared += t->price_squared;
+  to->share += t->share;
+  to->share_squared += t->share_squared;
 }
 
 /* The counted pages outside of shmem are files, the rest shmem. Without a
@@ -219,8 +219,8 @@ static void measure_parts(const struct measure *m, struct sampled *ret) {
   sampled_add(ret, PAGE_FILE, &rest, m->bytes[PAGE_FILE] - files);
   if (sample->has_census && ret->pss[PAGE_FILE] > 0)
     ret->shmem_part = 1 - without_rest / ret->pss[PAGE_FILE];
-  else if (rest.found.price > 0)
-    ret->shmem_part = sample->shmem.price / rest.found.price;
+  else if (rest.found.share > 0)
+    ret->shmem_part = sample->shmem.share / rest.found.share;
 }
 
 static void measure(const struct sampler *sampler, const struct process *p,

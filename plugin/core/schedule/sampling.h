@@ -17,7 +17,7 @@ struct group_track;
 struct sampler {
   const struct cycle *cycle;
   struct diag *diags;
-  double page_ns; /* the price of a page; 0 before the first sample */
+  double page_ns; /* CPU time of a page; 0 before the first sample */
 };
 
 /*

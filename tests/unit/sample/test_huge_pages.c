@@ -74,7 +74,7 @@ PAGED_TEST(pages_of_a_huge_page_have_their_own_counts) {
     s = sample(f, PAGES);
     assert_int_equal(s.kinds[PAGE_ANON].pages, PAGES);
     assert_int_equal(s.kinds[PAGE_ANON].exclusive, own);
-    assert_near(s.kinds[PAGE_ANON].price,
+    assert_near(s.kinds[PAGE_ANON].share,
                 (double)own +
                     (double)(PAGES - own) / (double)copied[i].mappings);
     assert_near(s.unknown, 0);
@@ -119,7 +119,7 @@ PAGED_TEST(huge_pages_of_shmem_have_their_own_counts) {
   s = sample(f, PAGES);
   assert_int_equal(s.shmem.pages, PAGES);
   assert_int_equal(s.shmem.exclusive, 0);
-  assert_near(s.shmem.price, PAGES / 3.0);
+  assert_near(s.shmem.share, PAGES / 3.0);
 }
 
 /* From 6.15 the huge zero page seems to be exclusive. */
@@ -159,7 +159,7 @@ static const struct {
     {false, 2},
 };
 
-PAGED_TEST(averages_are_priced_as_the_kernel_does) {
+PAGED_TEST(averages_are_taken_as_the_kernel_does) {
   f->reader.averages_mapcounts = true;
   for (size_t i = 0; i < LENGTH(averages); i++) {
     uint64_t bit = averages[i].is_exclusive ? FAKE_EXCLUSIVE : 0;
@@ -171,7 +171,7 @@ PAGED_TEST(averages_are_priced_as_the_kernel_does) {
     fake_pages_count(&f->tree, FRAME, PAGES, averages[i].average);
     s = sample(f, PAGES);
     assert_int_equal(s.kinds[PAGE_ANON].exclusive, bit ? PAGES : 0);
-    assert_near(s.kinds[PAGE_ANON].price, PAGES / (double)averages[i].average);
+    assert_near(s.kinds[PAGE_ANON].share, PAGES / (double)averages[i].average);
     map_beside_shmem(f);
     s = sample(f, 100);
     assert_int_equal(s.census[PAGE_ANON].exclusive, bit ? PAGES : 0);

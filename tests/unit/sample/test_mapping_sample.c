@@ -245,8 +245,8 @@ FIXTURE_TEST(holes_are_made_up_for) {
 /* --- errors --- */
 
 /* The number of present pages is known from statm, where all are of one
- * mapping: then their prices alone are uncertain. */
-FIXTURE_TEST(prices_are_uncertain) {
+ * mapping: then their shares alone are uncertain. */
+FIXTURE_TEST(shares_are_uncertain) {
   const struct part parts[] = {{0, 5000, "/a", 0}};
 
   map(f, parts, 1);
@@ -255,7 +255,7 @@ FIXTURE_TEST(prices_are_uncertain) {
     fake_pages_count(&f->in.tree, FRAME + i, 1, 2);
   resize(f, 5000, 0);
   take_sample(f, 400);
-  /* 2.6 standard deviations of the mean of 400 prices of 0.5 and 1 */
+  /* 2.6 standard deviations of the mean of 400 shares of 0.5 and 1 */
   assert_true(fabs(error_of(f, "/a") - 2.6 * 5000 * 0.25 / 20) < 3);
   assert_true(fabs(get(f, "/a", ROLLUP_PSS) - 3750) < error_of(f, "/a"));
 }
@@ -270,7 +270,7 @@ FIXTURE_TEST(presence_is_uncertain) {
   take_sample(f, 400);
   assert_true(get(f, "/a", ROLLUP_PSS) == 5000);
   /* 2.6 standard deviations of a half of 400; and what the rule of three leaves
-   * of prices */
+   * of shares */
   assert_true(error_of(f, "/a") > 2.6 * 10000 * 0.5 / 20);
   assert_true(error_of(f, "/a") < 2.6 * 10000 * 0.5 / 20 * 1.1);
 }

@@ -56,19 +56,19 @@ static struct page_sample sample(struct paged *f, uint32_t wanted) {
   return s;
 }
 
-static void assert_price(double a, double b) {
+static void assert_share(double a, double b) {
   assert_true(a - b < 1e-9 && b - a < 1e-9);
 }
 
 static void assert_tally(const struct page_tally *t, uint32_t pages,
-                         uint32_t exclusive, double price, double squared) {
+                         uint32_t exclusive, double share, double squared) {
   assert_int_equal(t->pages, pages);
   assert_int_equal(t->exclusive, exclusive);
-  assert_price(t->price, price);
-  assert_price(t->price_squared, squared);
+  assert_share(t->share, share);
+  assert_share(t->share_squared, squared);
 }
 
-/* --- prices --- */
+/* --- shares --- */
 
 /* The lock is free for a while after every 64 pages, and those who watch see
  * that the reading goes on. */
@@ -97,7 +97,7 @@ PAGED_TEST(pages_without_mappings_are_in_no_resident_size) {
 }
 
 /* The frames are hidden, or their counts are: by an empty file, or none. */
-PAGED_TEST(without_counts_only_exclusive_pages_have_a_price) {
+PAGED_TEST(without_counts_only_exclusive_pages_have_a_share) {
   struct page_sample s;
 
   for (int i = 0; i < 3; i++) {
@@ -177,7 +177,7 @@ PAGED_TEST(layout_is_made_anew_where_memory_has_moved) {
 
   paged_put(f, 0, PAGES_IN_ALL, FAKE_ANON | FAKE_EXCLUSIVE, true);
   s = sample_with(f, &request);
-  assert_price(s.unknown, 0);
+  assert_share(s.unknown, 0);
   request.layout = layout = s.layout;
   fake_pages_map(&f->tree, 10, both, 2);
   fake_pages_put(&f->tree, 10, 2 * FIRST, PAGES_IN_ALL / 4, FAKE_FILE, FRAME);
@@ -205,9 +205,9 @@ PAGED_TEST(present_pages_are_counted_by_kind) {
     paged_put(f, i, 1, FAKE_FILE, true);
   paged_put(f, PAGES_IN_ALL / 2, PAGES_IN_ALL / 2, FAKE_ANON, true);
   s = sample(f, PAGES_IN_ALL);
-  assert_price(s.present[PAGE_ANON], PAGES_IN_ALL / 2.0);
-  assert_price(s.present[PAGE_FILE], PAGES_IN_ALL / 4.0);
-  assert_price(s.chance, 0);
+  assert_share(s.present[PAGE_ANON], PAGES_IN_ALL / 2.0);
+  assert_share(s.present[PAGE_FILE], PAGES_IN_ALL / 4.0);
+  assert_share(s.chance, 0);
   s = sample(f, 400);
   assert_in_range(s.present[PAGE_ANON], PAGES_IN_ALL / 2 - 20,
                   PAGES_IN_ALL / 2 + 20);
@@ -296,7 +296,7 @@ PAGED_TEST(pages_of_shmem_are_never_anonymous) {
   paged_put(f, 96, PAGES_IN_ALL - 96 - 8, FAKE_ANON, true);
   s = sample(f, 100);
   assert_in_range(s.shmem.pages, 70, 100);
-  assert_price(s.shmem.price, s.shmem.pages / 20.0);
+  assert_share(s.shmem.share, s.shmem.pages / 20.0);
   assert_int_equal(s.kinds[PAGE_ANON].pages, 16);
 }
 
@@ -319,7 +319,7 @@ static void count_picked(struct paged *f, size_t pages, unsigned ret[5]) {
       s = sample_with(f, &request);
       page_layout_drop(s.layout);
       assert_int_equal(s.kinds[PAGE_FILE].pages, CENSUS_PICKED_LEAST);
-      ret[i] += (unsigned)((8 - s.kinds[PAGE_FILE].price) * 4 + 0.5);
+      ret[i] += (unsigned)((8 - s.kinds[PAGE_FILE].share) * 4 + 0.5);
     }
   }
 }
@@ -344,7 +344,7 @@ PAGED_TEST(anonymous_pages_that_were_not_counted_are_told) {
   put_beside_shmem(f);
   proctree_write(&f->tree, "10/statm", TEXT("2000 1024 868 0 0 0 0\n"));
   s = sample(f, 100);
-  assert_price(s.unknown, (1024 - 868 - 56) / 1024.0);
+  assert_share(s.unknown, (1024 - 868 - 56) / 1024.0);
 }
 
 /* Beside a mapping of 256 MiB without pages, and not so little memory that it

@@ -25,11 +25,11 @@ static struct page_sums look_up(const struct memory *mem, unsigned n) {
 
   for (unsigned i = 0; i < n; i++) {
     bool is_shared = (double)draw(1000000) < mem->part * 1e6;
-    double price = is_shared ? 1.0 / mem->sharers : 1;
+    double share = is_shared ? 1.0 / mem->sharers : 1;
 
     s.found.exclusive += !is_shared;
-    s.found.price += price;
-    s.found.price_squared += price * price;
+    s.found.share += share;
+    s.found.share_squared += share * share;
   }
   return s;
 }
@@ -108,7 +108,7 @@ TEST(errors_hold_for_99_of_100_samples) {
 }
 
 /* Two sharers are assumed where there are as many at least. */
-TEST(prices_that_are_not_known_are_bounded) {
+TEST(shares_that_are_not_known_are_bounded) {
   struct page_sums anon = {.found = {1000, 400, 400, 400}};
 
   for (anon.sharers = 2; anon.sharers <= 64; anon.sharers *= 4) {
