@@ -6,15 +6,14 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Starts a thread in which all signals but those of a defect are blocked: they
- * belong to the program.
- * 0 or a negative errno. */
+/* Starts a thread. Signals belong to the program, so the thread blocks all but
+ * those of a defect. Returns 0 or a negative errno. */
 int thread_start(pthread_t *ret, void *(*run)(void *), void *ctx);
 
 /* A condition whose waits end by the monotonic clock. */
 void thread_init_condition(pthread_cond_t *c);
 
-/* The time in so many nanoseconds, by the monotonic clock. */
+/* The time of the monotonic clock in `ns` nanoseconds from now. */
 struct timespec thread_deadline(uint64_t ns);
 
 #endif

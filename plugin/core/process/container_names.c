@@ -33,7 +33,7 @@ struct container_entry {
   struct container_names names;
   char path[PATH_SIZE];  /* the file with the names; empty: none */
   ino_t ino;             /* of that file, when it was read */
-  struct timespec mtime; /* likewise */
+  struct timespec mtime; /* of that file, at that time */
   uint64_t checked_ns;
 };
 

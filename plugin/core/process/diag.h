@@ -15,7 +15,7 @@ enum diag_kind {
   DIAG_NO_ROLLUP,         /* the kernel has no smaps_rollup */
   DIAG_FAILED,            /* another `error` of `file`, or EBADMSG */
   DIAG_SAMPLED,           /* MaxLockHold: its pages are sampled */
-  DIAG_MAPCOUNT_DENIED,   /* likewise, and kpagecount is refused */
+  DIAG_MAPCOUNT_DENIED,   /* its pages are, and kpagecount is refused */
   DIAG_TOO_LARGE,         /* MaxLockHold, and pagemap is refused */
   DIAG_HUNG,              /* ReadTimeout: `file` hangs for the first time */
   DIAG_READERS_HUNG,      /* all readers hang: only statm is read */

@@ -48,13 +48,14 @@ struct inspect_ctx {
 
 /*
  * Inspects a process. Returns 0, an outcome of procfs.h or a negative errno.
- * *ret is filled in as far as possible; release it with inspection_done().
+ * *ret has what was read before a failure; release it with inspection_done().
  */
 int inspect_process(struct inspect_ctx *s, const struct proc_ref *p,
                     struct inspection *ret);
 void inspection_done(struct inspection *s);
 
-/* Reads stat alone, by pid; otherwise likewise. */
+/* Reads stat alone, by pid. Returns 0, an outcome of procfs.h or a negative
+ * errno. */
 int inspect_stat(struct procfs *procfs, uint32_t pid, struct stat_sample *ret);
 
 /* True if the names must be read again for their age: in the next cycle they

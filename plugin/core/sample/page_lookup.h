@@ -25,14 +25,13 @@ struct page_reader {
   unsigned reads;             /* since the last pause */
 };
 
-/* Counts a read that took the mmap lock for as long as so many small ones. It
- * pauses after some of them, so that a process that waits for the lock gets it.
- */
+/* Counts a read that took the mmap lock for as long as `reads` small ones.
+ * Pauses now and then, for a process that waits for the lock. */
 void page_reader_count(struct page_reader *r, unsigned reads);
 
 /* Pages of a window of pagemap: one page table of most processors. */
 #define PAGE_WINDOW 512
-/* Looking at so many present pages of a window takes as long as one read. */
+/* Looking at this many present pages of a window takes as long as one read. */
 #define PRESENT_PER_READ 8
 
 struct page_lookup {
@@ -40,11 +39,11 @@ struct page_lookup {
   uint32_t pid; /* of the process, or of a thread that has its memory */
   int pagemap;
   int pagecount; /* negative if it cannot be read */
-  /* False without CAP_SYS_ADMIN, and where kpagecount cannot be read: the share
-   * of a page that is not exclusive is unknown, and the shares are those of the
-   * exclusive pages. Certain once a page was found. */
+  /* False without CAP_SYS_ADMIN, or if kpagecount cannot be read: only
+   * exclusive pages have a known share then. Certain once a page was found. */
   bool has_mapcounts;
-  bool is_host_asked, host_has_huge_pages; /* if so; see page_lookup.c */
+  bool is_host_asked;       /* before Linux 6.7, if it has huge pages */
+  bool host_has_huge_pages; /* its answer */
   struct drand48_data random;
 };
 

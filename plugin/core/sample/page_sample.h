@@ -69,7 +69,7 @@ struct page_request {
   uint64_t seed; /* differs in each cycle; the same again in a test */
 };
 
-/* At most so many addresses are looked up for each wanted page. */
+/* For each wanted page at most this many addresses are looked up. */
 #define PAGE_LOOKUPS_MOST 4
 
 /*
@@ -82,8 +82,8 @@ struct page_request {
 #define CENSUS_PAGES_MOST 65536
 #define CENSUS_READS_MOST 1024
 
-/* One of so many pages that are not exclusive is picked to be looked up, within
- * these limits. */
+/* Of this many pages that are not exclusive, one is picked to be looked up; and
+ * of all at least and at most so many. */
 #define CENSUS_PAGES_FOR_A_PICK 256
 #define CENSUS_PICKED_LEAST 16
 #define CENSUS_PICKED_MOST 128

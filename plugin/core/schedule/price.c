@@ -238,8 +238,9 @@ bool price_update(const struct cycle *cycle, struct process *p) {
   return read_cost_apply_guess(cost, &guess, &policy, cycle->now_ns);
 }
 
-/* A newcomer is taken for the largest relative, or the one that is dearest for
- * its size; a page of a stranger for the dearest of the last few. */
+/* The family keeps the price of its largest member, or of one that is dearer
+ * for its size, for its next members. Guesses for other processes take the time
+ * of a page from the dearest of the last few walks. */
 void price_learn(struct cycle *cycle, struct process *p, const struct walk *w) {
   struct policy policy = member_policy(p);
   struct fork_family *family = p->member->track.family;

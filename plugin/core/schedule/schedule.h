@@ -130,7 +130,7 @@ struct schedule {
  * of cost / MaxAge, each is read by its deadline, or later by the time that the
  * budget needs for the longest reading.
  *
- * Why a process was not read in a cycle is its enum deferral.
+ * Why a process was not read in a cycle is its enum outcome (member.h).
  */
 struct schedule schedule_choose(struct candidate *c, size_t n,
                                 struct read_budget *b);
