@@ -127,8 +127,11 @@ int collector_new(struct settings *settings,
   if (procfs_has_own_pids(c->procfs))
     measurer_watch_kernel(&c->measurer);
   c->identify = (struct identify_ctx){
+      .procfs = c->procfs,
       .reader = &c->reader,
       .processes = &c->processes,
+      .diags = c->results.diags,
+      .interval_ns = settings->interval_ns,
       .rules_need_executable =
           (settings->rule_attributes >> ATTRIBUTE_EXECUTABLE) & 1};
   *ret = c;

@@ -37,7 +37,7 @@ static void adopt_stat(struct identify_ctx *in, struct process *p,
 static bool has_other_name(struct identify_ctx *in, const struct process *p) {
   const char *known = attributes_get(&p->attributes).value[ATTRIBUTE_COMM];
   struct span text;
-  int rc = comm_read_of(in->reader->setup.procfs, p->pid, &text);
+  int rc = comm_read_of(in->procfs, p->pid, &text);
 
   return rc != 0 ? rc < 0 : !known || !span_is(text, known);
 }
@@ -50,9 +50,8 @@ static void apply_failure(struct identify_ctx *in, struct process *p, int rc,
     process_set_state(p, PROCESS_GONE);
     return;
   }
-  diag_note(in->reader->setup.diags,
-            rc == PROCFS_DENIED ? DIAG_PROCESS_DENIED : DIAG_FAILED, p, rc,
-            file);
+  diag_note(in->diags, rc == PROCFS_DENIED ? DIAG_PROCESS_DENIED : DIAG_FAILED,
+            p, rc, file);
   process_set_state(p, PROCESS_UNKNOWN);
   if (!p->identified_ns || !(p->has_new_inode || has_other_name(in, p)))
     return;
@@ -63,7 +62,7 @@ static void apply_failure(struct identify_ctx *in, struct process *p, int rc,
 /* Only members of groups are worth an open descriptor. */
 static int read_statm(struct identify_ctx *in, struct process *p,
                       struct statm_sample *ret) {
-  return statm_read_of(in->reader->setup.procfs, p->pid,
+  return statm_read_of(in->procfs, p->pid,
                        p->n_groups > 0 ? &p->statm_file : NULL, ret);
 }
 
@@ -84,8 +83,7 @@ static bool has_further_threads(struct identify_ctx *in,
                                 const struct process *p) {
   struct status_sample status;
 
-  return status_read_of(in->reader->setup.procfs, p->pid, &status) == 0 &&
-         status.threads > 1;
+  return status_read_of(in->procfs, p->pid, &status) == 0 && status.threads > 1;
 }
 
 /* True if the pid may belong to another process, or run another program. */
@@ -147,10 +145,10 @@ static void apply_inspection(struct identify_ctx *in,
     adopt_names(p, seen, in->reader->now_ns);
   /* The names are known by now, for the log. */
   if (seen->is_executable_denied && in->rules_need_executable)
-    diag_note(in->reader->setup.diags, DIAG_EXECUTABLE_DENIED, p, 0, "exe");
+    diag_note(in->diags, DIAG_EXECUTABLE_DENIED, p, 0, "exe");
   if (seen->container_error)
-    diag_note(in->reader->setup.diags, DIAG_CONTAINER_FILE, p,
-              seen->container_error, seen->container_file);
+    diag_note(in->diags, DIAG_CONTAINER_FILE, p, seen->container_error,
+              seen->container_file);
 }
 
 static void finish_job(void *ctx, struct read_job *job) {
@@ -165,15 +163,14 @@ static bool quick_check(struct identify_ctx *in, struct process *p,
 
   if (!p->identified_ns || p->has_new_inode || !p->is_settled ||
       p->is_dead_leader ||
-      inspect_is_due(p->pid, p->identified_ns, now_ns,
-                     in->reader->setup.interval_ns))
+      inspect_is_due(p->pid, p->identified_ns, now_ns, in->interval_ns))
     return false;
   if (read_statm(in, p, &statm) != 0 || !is_unchanged(&p->statm, &statm))
     return false;
   /* A new thread may reuse the stack of an ended one, so the size does not
    * count threads; but one cannot become two without a change of size. */
   if (p->threads > 1 &&
-      procfs_count_threads(in->reader->setup.procfs, p->pid, &p->threads) != 0)
+      procfs_count_threads(in->procfs, p->pid, &p->threads) != 0)
     return false;
   p->statm = statm;
   process_set_state(p, PROCESS_ALIVE);

@@ -16,8 +16,11 @@
 #include "read/reader.h"
 
 struct identify_ctx {
-  struct reader *reader;
+  struct procfs *procfs; /* for files that cannot hang */
+  struct reader *reader; /* for all others */
   struct process_table *processes;
+  struct diag *diags; /* indexed by kind */
+  uint64_t interval_ns;
   bool rules_need_executable; /* not only snapshots */
   uint64_t vanished;          /* processes that ended during the inspection */
 };
