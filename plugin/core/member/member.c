@@ -13,6 +13,16 @@
 /* The entry of a page in its table has as many on all 64-bit processors. */
 #define ENTRY_BYTES 8
 
+int member_begin_sampling(struct member *m) {
+  if (m->sampling)
+    return 0;
+  m->sampling = calloc(1, sizeof(*m->sampling));
+  if (!m->sampling)
+    return -ENOMEM;
+  m->track.sample_error = &m->sampling->error;
+  return 0;
+}
+
 void member_end_sampling(struct member *m) {
   if (m->sampling)
     page_layout_drop(m->sampling->layout);

@@ -88,7 +88,11 @@ int member_make(struct process *p);
  * a program holds for the next. */
 void member_refresh(struct process *p);
 
-/* Its memory is walked, and not sampled any more. */
+/* Makes the state of a process that is to be sampled, unless it has one.
+ * Returns 0 or -ENOMEM. */
+int member_begin_sampling(struct member *m);
+
+/* Frees that state: the process is walked again. */
 void member_end_sampling(struct member *m);
 
 /* Takes the process out of its family, and frees its state. */

@@ -1,7 +1,6 @@
 #include "schedule/sampling.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/arith.h"
 #include "estimate/estimator.h"
@@ -35,11 +34,8 @@
 #define LAYOUT_TIMES 1000
 
 bool sampling_prepare(const struct sampler *sampler, struct process *p) {
-  struct sampling **s = &p->member->sampling;
-
-  if (!*s && (*s = calloc(1, sizeof(**s))))
-    p->member->track.sample_error = &(*s)->error;
-  return *s && !back_off_is_on(&(*s)->refused, sampler->cycle->now_ns);
+  return member_begin_sampling(p->member) == 0 &&
+         !back_off_is_on(&p->member->sampling->refused, sampler->cycle->now_ns);
 }
 
 /* --- the next sample --- */
