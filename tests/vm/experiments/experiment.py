@@ -1,5 +1,5 @@
-"""Experiments are built on these classes and functions. This runs inside the virtual machine, as root;
-experiment.py ID runs one of them.
+"""Experiments are built on these classes and functions. This runs inside the
+virtual machine, as root; experiment.py ID runs one of them.
 
 Exit status: 0 it has passed, SKIPPED it cannot be had here (the reason is
 printed), 1 it has failed.
