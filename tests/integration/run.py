@@ -27,6 +27,11 @@ sys.dont_write_bytecode = True
 import harness  # noqa: E402  (found by the lines above)
 
 
+def name_of(test):
+    """Of a row (subTest) the name of its test."""
+    return getattr(test, "test_case", test).id()
+
+
 class Result(unittest.TextTestResult):
     """Knows for each test whether it passed. A test with rows (subTest) is one
     test, and has failed if one of its rows has."""
@@ -37,7 +42,7 @@ class Result(unittest.TextTestResult):
 
     def note(self, test, outcome):
         rank = ["passed", "skipped", "failed"]
-        name = getattr(test, "test_case", test).id()
+        name = name_of(test)
         before = self.outcomes.get(name, "passed")
         self.outcomes[name] = max(before, outcome, key=rank.index)
 
@@ -112,7 +117,8 @@ def run_alone(names):
         stream=sys.stdout, verbosity=2, descriptions=False, resultclass=Result
     )
     result = runner.run(unittest.defaultTestLoader.loadTestsFromNames(names))
-    show_left_out(Counter(reason_of(text) for _, text in result.skipped))
+    left_out = {(name_of(test), reason_of(text)) for test, text in result.skipped}
+    show_left_out(Counter(reason for _, reason in left_out))
     failed = result.count("failed")
     print(
         f"{result.count('passed')} passed, {failed} failed, "
