@@ -3,9 +3,9 @@
  * cycle:
  *
  *   estimator_observe    of all          takes in their cheap files
- *   estimator_derive     of forks        makes a baseline of another
- * (newborn.h) estimator_advance    of all          takes in what the others
- * have done estimator_expect     of all          how far off each will be
+ *   estimator_derive     of forks        starts from a relative (newborn.h)
+ *   estimator_advance    of all          takes in what the others have done
+ *   estimator_expect     of all          how far off each will be
  *   estimator_correct    of some         takes in a reading
  *   estimator_predict    of the others   the estimate that stands in for one
  *

@@ -17,8 +17,8 @@
 struct process_table;
 
 /* Gives the newborns that have a parent with a baseline one as well, and
- * corrects the parent's. Once in a cycle, after all are observed and before they
- * are advanced (estimator.h). */
+ * corrects the parent's. Once in a cycle, after all are observed and before
+ * they are advanced (estimator.h). */
 void newborn_estimate_all(const struct cycle *cycle,
                           const struct process_table *t);
 
