@@ -324,8 +324,8 @@ static struct candidate candidate_of(const struct measurer *m,
  * too long is sampled, even with Refresh "always". False if it cannot be
  * sampled either. */
 static bool find_way(struct measurer *m, struct process *p,
-                     struct candidate *c) {
-  c->is_sample = !price_update(&m->cycle, p);
+                     const struct policy *policy, struct candidate *c) {
+  c->is_sample = !price_update(&m->cycle, p, policy);
   if (c->is_sample && !sampling_prepare(&m->sampler, p))
     return false;
   c->cost_ns = c->is_sample ? amount_narrow(sampling_cost_ns(&m->sampler, p))
@@ -339,7 +339,7 @@ static void add_candidate(struct measurer *m, struct process *p,
 
   if (!c.is_must && !c.is_due && is_worth_nothing(p->member, error))
     return;
-  if (find_way(m, p, &c))
+  if (find_way(m, p, policy, &c))
     m->candidates[m->n_candidates++] = c;
   else
     settle_too_large(m, p);
@@ -460,7 +460,7 @@ static struct observation observation_after(const struct measurer *m,
 }
 
 static void correct(struct measurer *m, struct process *p,
-                    const struct read_job *job) {
+                    const struct policy *policy, const struct read_job *job) {
   const struct rollup_reading *read = &job->rollup;
   struct observation after = observation_after(m, p, read);
   struct walk walk = price_walk(&m->cycle, p);
@@ -470,7 +470,7 @@ static void correct(struct measurer *m, struct process *p,
   walk.ns = job->work_ns;
   walk.swapped = after.vm_swap_kb * UINT64_C(1024) / m->cycle.page_size;
   walk.huge = read->rollup.bytes[ROLLUP_ANON_HUGE_PAGES] / m->cycle.page_size;
-  price_learn(&m->cycle, p, &walk);
+  price_learn(&m->cycle, p, policy, &walk);
   learn_precision(m, p, read);
   estimator_correct(&m->cycle, &p->member->track, &read->rollup, &after);
   if (!sampling_is_refused(p->member->sampling))
@@ -499,6 +499,7 @@ static void refuse_samples(struct measurer *m, struct process *p, int error) {
 }
 
 static void take_result(struct measurer *m, struct process *p,
+                        const struct policy *policy,
                         const struct read_job *job) {
   bool is_sample = job->kind == READ_SAMPLE;
   int r = job->result;
@@ -506,10 +507,10 @@ static void take_result(struct measurer *m, struct process *p,
   p->member->wanted_ns = 0;
   if (r == 0 && is_sample) {
     m->counts.sampled++;
-    sampling_take(&m->sampler, p, job);
+    sampling_take(&m->sampler, p, policy, job);
     settle(m, p, OUTCOME_SAMPLED);
   } else if (r == 0) {
-    correct(m, p, job);
+    correct(m, p, policy, job);
   } else if (r == PROCFS_GONE || r == PROCFS_NO_MM) {
     note_vanished(m, p);
   } else if (r == PROCFS_DENIED || !is_sample) {
@@ -551,12 +552,12 @@ static void finish_job(void *ctx, struct read_job *job) {
     m->counts.rollup_ns += job->took_ns;
     m->counts.longest_read_ns = max(m->counts.longest_read_ns, job->work_ns);
   }
-  take_result(m, p, job);
+  take_result(m, p, &policy, job);
 }
 
-static struct read_job rollup_job(const struct measurer *m, struct process *p) {
-  struct policy policy = member_policy(p);
-  bool is_followed = policy.refresh == REFRESH_ADAPTIVE;
+static struct read_job rollup_job(const struct measurer *m, struct process *p,
+                                  const struct policy *policy) {
+  bool is_followed = policy->refresh == REFRESH_ADAPTIVE;
   /* Each mapping has at least one page. */
   uint64_t possible = min(p->statm.size_pages, m->cycle.mappings_most);
 
@@ -564,7 +565,7 @@ static struct read_job rollup_job(const struct measurer *m, struct process *p) {
                            .kind = READ_ROLLUP,
                            .is_baseline = is_followed,
                            .mappings_most = read_cost_mappings_most(
-                               &p->member->cost, &policy, possible)};
+                               &p->member->cost, policy, possible)};
 }
 
 /* The budget is checked after so many readings, because readings, above all the
@@ -582,6 +583,7 @@ static void read_chosen(struct measurer *m, size_t n) {
   for (size_t i = 0; i < n; i++) {
     const struct candidate *c = &m->candidates[i];
     struct process *p = c->process;
+    struct policy policy = member_policy(p);
     struct read_job job;
 
     if (i % READINGS_AT_ONCE == READINGS_AT_ONCE - 1 ||
@@ -591,11 +593,12 @@ static void read_chosen(struct measurer *m, size_t n) {
       settle(m, p, OUTCOME_NO_TIME);
       continue;
     }
-    if (!c->is_sample && !price_update(&m->cycle, p)) {
+    if (!c->is_sample && !price_update(&m->cycle, p, &policy)) {
       settle(m, p, OUTCOME_TOO_LONG);
       continue;
     }
-    job = c->is_sample ? sampling_job(&m->sampler, p) : rollup_job(m, p);
+    job =
+        c->is_sample ? sampling_job(&m->sampler, p) : rollup_job(m, p, &policy);
     read_batch_add(&batch, &job);
   }
   read_batch_flush(&batch);

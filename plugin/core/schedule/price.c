@@ -224,31 +224,31 @@ static bool is_priced_by_samples(const struct process *p) {
          !sampling_is_refused(p->member->sampling);
 }
 
-bool price_update(const struct cycle *cycle, struct process *p) {
-  struct policy policy = member_policy(p);
+bool price_update(const struct cycle *cycle, struct process *p,
+                  const struct policy *policy) {
   struct read_cost *cost = &p->member->cost;
   struct walk guess;
 
   adopt_price_of_relatives(p);
-  if (cost->ns && price_fits(price_ns(cycle, p), &policy))
+  if (cost->ns && price_fits(price_ns(cycle, p), policy))
     return true;
   if (is_priced_by_samples(p) || cycle->now_ns < cost->next_try_s * NS_PER_S)
     return false;
   guess = price_guess(cycle, p);
-  return read_cost_apply_guess(cost, &guess, &policy, cycle->now_ns);
+  return read_cost_apply_guess(cost, &guess, policy, cycle->now_ns);
 }
 
 /* The family keeps the price of its largest member, or of one that is dearer
  * for its size, for its next members. Guesses for other processes take the time
  * of a page from the dearest of the last few walks. */
-void price_learn(struct cycle *cycle, struct process *p, const struct walk *w) {
-  struct policy policy = member_policy(p);
+void price_learn(struct cycle *cycle, struct process *p,
+                 const struct policy *policy, const struct walk *w) {
   struct fork_family *family = p->member->track.family;
   struct read_cost *c = &p->member->cost;
   uint64_t small = minus(w->resident + w->swapped, w->huge);
   uint32_t kept = cycle->page_ns - cycle->page_ns / LESSONS_KEPT;
 
-  read_cost_learn(c, w, &policy, cycle->now_ns);
+  read_cost_learn(c, w, policy, cycle->now_ns);
   if (small > w->huge && small >= LESSON_LEAST_PAGES)
     cycle->page_ns = (uint32_t)max(min(w->ns / small, PAGE_NS_MOST), kept);
   if (family && (c->pages >= family->cost.pages ||

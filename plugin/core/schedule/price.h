@@ -58,10 +58,12 @@ bool price_is_unsure(const struct process *p);
 /* Renews the price of a process that has none of its own yet, from that of its
  * relatives, and one that is too high when it is time for a new guess, which
  * reads status. Returns true if a walk of it may be made. */
-bool price_update(const struct cycle *cycle, struct process *p);
+bool price_update(const struct cycle *cycle, struct process *p,
+                  const struct policy *policy);
 
 /* Learns from a walk of the process; relatives and guesses learn, too. */
-void price_learn(struct cycle *cycle, struct process *p, const struct walk *w);
+void price_learn(struct cycle *cycle, struct process *p,
+                 const struct policy *policy, const struct walk *w);
 
 /* The time to the first test, unless MaxAge is shorter; and the longest between
  * two. */

@@ -248,8 +248,8 @@ static void keep_layout(const struct sampler *sampler, const struct process *p,
 }
 
 static void refine_price(const struct sampler *sampler, struct process *p,
+                         const struct policy *policy,
                          const struct page_sample *sample) {
-  struct policy policy = member_policy(p);
   struct walk walk;
 
   if (sample->walk_page_ns <= 0)
@@ -257,7 +257,7 @@ static void refine_price(const struct sampler *sampler, struct process *p,
   walk = price_guess(sampler->cycle, p);
   walk.ns = amount_from((double)walk.resident * sample->walk_page_ns);
   walk.huge = amount_from((double)walk.resident * sample->huge);
-  read_cost_refine(&p->member->cost, walk, &policy, sampler->cycle->now_ns);
+  read_cost_refine(&p->member->cost, walk, policy, sampler->cycle->now_ns);
 }
 
 /* Charges the difference to the prediction, which was charged already. */
@@ -282,7 +282,7 @@ static void learn_cost(struct sampler *sampler, const struct read_job *job) {
 }
 
 void sampling_take(struct sampler *sampler, struct process *p,
-                   const struct read_job *job) {
+                   const struct policy *policy, const struct read_job *job) {
   const struct page_sample *sample = &job->sample;
   struct sampling *s = p->member->sampling;
   struct sampled sampled;
@@ -291,7 +291,7 @@ void sampling_take(struct sampler *sampler, struct process *p,
   charge_rest(sampler, p, job->work_ns);
   learn_cost(sampler, job);
   keep_layout(sampler, p, sample);
-  refine_price(sampler, p, sample);
+  refine_price(sampler, p, policy, sample);
   measure(sampler, p, sample, &sampled);
   s->pages = sample->pages;
   estimator_sample(sampler->cycle, &p->member->track, &sampled,

@@ -132,10 +132,11 @@ static struct read_job sample_job(void) {
 
 static void take(struct fixture *f, const struct read_job *job) {
   struct diag diags[DIAGS] = {{.count = 0}};
+  struct policy policy = member_policy(&f->process);
 
   f->sampler.diags = diags;
   f->cycle.page_size = PAGE;
-  sampling_take(&f->sampler, &f->process, job);
+  sampling_take(&f->sampler, &f->process, &policy, job);
 }
 
 /* 1,000 anonymous pages, of which 600 are exclusive and the others of two; 500
