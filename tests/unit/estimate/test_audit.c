@@ -6,7 +6,7 @@
 
 #define SECOND UINT64_C(1000000000)
 
-/* Bytes exposed to one cause. */
+/* Returns an exposure to one cause. */
 static struct exposure exposed(enum cause cause, double bytes) {
   struct exposure x = {.bytes = {[CAUSE_FILES] = 0}};
 
@@ -64,7 +64,7 @@ TEST(a_published_error_is_forgotten_slowly) {
 
 /* Off alike, they are less off by their size: in a cycle, whichever comes
  * first. */
-TEST(a_small_one_that_is_read_first_is_not_feared_for_a_large_one) {
+TEST(small_process_that_is_read_first_does_not_widen_the_error_of_a_large_one) {
   struct audit a = {.cycle_ns = 0};
   struct exposure small = exposed(CAUSE_FILES, 1e6);
   struct exposure large = exposed(CAUSE_FILES, 1e9);
@@ -89,7 +89,7 @@ TEST(no_error_is_ever_ruled_out) {
   }
 }
 
-/* What is not learnt is an error as it stands. */
+/* A cause that is not learnt has its exposure as error. */
 TEST(a_sure_error_is_neither_learnt_nor_multiplied) {
   struct audit a = {.cycle_ns = 0};
   struct exposure x = exposed(CAUSE_READING, 1000);
@@ -114,8 +114,8 @@ TEST(an_error_is_divided_between_its_causes) {
               pss(&a, &copies, AUDIT_EXPECTED) / 3);
 }
 
-/* A sample is off by itself. */
-TEST(noise_is_no_error_of_the_estimate) {
+/* A sample is off by its own noise. */
+TEST(noise_of_samples_does_not_count_as_an_error_of_the_estimate) {
   struct audit a = {.cycle_ns = 0};
   struct exposure x = exposed(CAUSE_TIME, 1e6);
 

@@ -27,7 +27,7 @@ static struct track sharing(uint64_t sharers, uint16_t relatives) {
   return t;
 }
 
-TEST(relatives_that_did_not_share_everything_leave_no_more_than_there_is) {
+TEST(estimate_stays_within_memory_if_relatives_shared_only_a_part) {
   const struct track t = sharing(2, 4);
   struct rollup u;
 
@@ -36,8 +36,8 @@ TEST(relatives_that_did_not_share_everything_leave_no_more_than_there_is) {
   assert_int_equal(u.bytes[ROLLUP_PSS_FILE], 4 * MIB);
 }
 
-/* The set knows the cost of one kind of pages; that of the other goes by the
- * number of relatives, which may not map them. */
+/* The set knows the cost of one kind of pages. The cost of the other kind is
+ * derived from the number of relatives, which may not map these pages. */
 TEST(pages_of_the_other_kind_are_in_doubt_with_the_relatives) {
   struct track t = sharing(2, 2);
   struct exposure x;

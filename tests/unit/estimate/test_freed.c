@@ -61,7 +61,7 @@ static void compare(struct beside *b, uint64_t got, uint64_t truth,
   doubt_add(&b->sum, d);
 }
 
-/* The values of each member, and those of all together. */
+/* Asserts the values of each member, and of all together. */
 static void expect_held(struct family *f, unsigned members) {
   struct beside pss = {0}, uss = {0};
 
@@ -102,7 +102,7 @@ FAMILY_TEST(shared_memory_that_one_of_four_gives_back_is_within_the_error) {
 
 /* All children free what they had inherited, one after the other, and have as
  * much memory of their own: the parent is left with it alone, unread. */
-FAMILY_TEST(shared_memory_that_all_others_give_back_is_within_the_error) {
+FAMILY_TEST(shared_memory_that_every_relative_gives_back_is_within_the_error) {
   const unsigned members = 10;
 
   start_parent(f);

@@ -11,7 +11,7 @@ static struct page_tables read_at(uint64_t kib, uint64_t resident_pages) {
   return t;
 }
 
-/* With the top level, and 512 entries in a table of 4 KiB. */
+/* Sizes include the top level; a table of 4 KiB has 512 entries. */
 TEST(memory_that_comes_has_entries_and_tables_stay_when_it_goes) {
   static const struct {
     uint64_t kib, resident_pages, bytes;
@@ -30,7 +30,7 @@ TEST(memory_that_comes_has_entries_and_tables_stay_when_it_goes) {
   }
 }
 
-TEST(a_status_without_tables_leaves_what_is_known) {
+TEST(status_without_tables_keeps_the_known_size) {
   const struct status_sample none = {.known = STATUS_THREADS};
   struct page_tables t = read_at(60, 1000), never = {.kib = 0};
 
@@ -43,7 +43,7 @@ TEST(a_status_without_tables_leaves_what_is_known) {
   assert_false(page_tables_are_due(&never, 512));
 }
 
-TEST(they_are_due_when_a_sixteenth_has_moved) {
+TEST(tables_are_due_when_a_sixteenth_of_the_pages_has_changed) {
   static const struct {
     uint64_t then, now;
     bool is_due;
@@ -64,7 +64,7 @@ TEST(they_are_due_when_a_sixteenth_has_moved) {
   assert_true(page_tables_are_due(&never, 1));
 }
 
-TEST(more_than_fits_is_the_most) {
+TEST(sizes_that_do_not_fit_are_cut_to_the_maximum) {
   struct page_tables t = read_at(UINT64_C(1) << 40, UINT64_C(1) << 40);
 
   assert_int_equal(t.kib, UINT32_MAX);

@@ -52,7 +52,8 @@ TEST(strangers_are_seen_beside_merged_pages) {
   assert_true(strangers_part(&r, 1, 1) == 40.0 * MIB);
 }
 
-/* It costs 45 MiB, which nothing tells apart from what the child pays. */
+/* It costs 45 MiB, which cannot be distinguished from the part that the child
+ * pays. */
 TEST(cost_of_merged_pages_is_in_doubt_beside_strangers) {
   struct rollup r = sharing(100, 100, 2, 0);
 
@@ -127,7 +128,7 @@ static struct rollup before_6_7(struct rollup r) {
 }
 
 /* Linux before 6.7 has no field for them. */
-TEST(pages_that_are_merged_now_are_no_strangers) {
+TEST(merged_pages_do_not_count_as_strangers) {
   struct fixture f = {.e = {.page_size = 4096, .ksm_merged_ns = 2 * NS_PER_S}};
 
   sharing_init(&f.set, 0);

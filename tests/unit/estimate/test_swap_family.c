@@ -23,7 +23,8 @@ static struct prediction predicted(struct family *f, unsigned slot) {
   return p;
 }
 
-/* But for the library. */
+/* Asserts that the values are within the error, apart from 1 MiB of the
+ * library. */
 static void expect_held(struct family *f, unsigned slot) {
   struct prediction p = predicted(f, slot);
   const struct rollup *real = &f->views[slot].rollup;
