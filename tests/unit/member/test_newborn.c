@@ -36,7 +36,7 @@ FAMILY_TEST(faults_that_map_files_copy_nothing) {
 }
 
 /* More at a time, or without a fault (MAP_POPULATE). */
-TEST(pages_that_came_with_fewer_faults_are_no_copies) {
+TEST(pages_that_came_with_fewer_faults_do_not_count_as_copies) {
   const struct cycle e = {.page_size = 4096};
   struct observation at = {.shared_pages = 4096, .minor_faults = 255};
 
@@ -134,7 +134,7 @@ FAMILY_TEST(workers_are_known_from_those_before) {
 }
 
 /* Two map the buffers before it, three with it. */
-FAMILY_TEST(files_of_a_child_cost_what_those_of_the_one_before_did) {
+FAMILY_TEST(files_of_a_child_cost_as_much_as_those_of_the_previous_child) {
   struct prediction child;
 
   start_parent(f);
@@ -229,7 +229,7 @@ FAMILY_TEST(children_like_those_before_are_hardly_doubted) {
 }
 
 /* Half of it at first, and never less than nothing or more than there is. */
-FAMILY_TEST(an_error_is_no_larger_than_a_value_can_be_wrong) {
+FAMILY_TEST(an_error_is_limited_by_the_range_of_the_value) {
   struct prediction parent;
 
   start_parent(f);
@@ -261,7 +261,8 @@ FAMILY_TEST(faults_that_copy_nothing_are_known_from_readings) {
 
 /* --- what comes while the kernel walks --- */
 
-/* Behind the walk, so that the rollup lacks it and statm after it does not. */
+/* The memory comes where the walk has been already: the rollup lacks it, and
+ * statm after it does not. */
 FAMILY_TEST(memory_that_came_during_a_reading_is_not_lost) {
   struct memory_view before;
   struct observation after;
@@ -358,7 +359,7 @@ FAMILY_TEST(a_family_begins_with_the_pages_that_its_founder_shared) {
 }
 
 /* Two that share a file are beside a family that maps another one. */
-FAMILY_TEST(what_a_family_maps_is_nothing_to_others_of_its_group) {
+FAMILY_TEST(files_that_a_family_maps_do_not_affect_others_of_its_group) {
   for (unsigned slot = 0; slot < 2; slot++) {
     memory_start(&f->world, slot);
     memory_map(&f->world, slot, SMALL_FILE, 64, 0, true);
@@ -407,7 +408,7 @@ FAMILY_TEST(a_family_stays_in_its_group_without_its_founder) {
 }
 
 /* Its parent, which paid for all of the buffer, shares it only from now on. */
-FAMILY_TEST(what_a_child_maps_is_of_its_parents_kind) {
+FAMILY_TEST(pages_that_a_child_maps_are_of_its_parents_kind) {
   struct prediction child;
 
   start_mapper(f, 0);
