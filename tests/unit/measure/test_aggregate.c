@@ -11,8 +11,8 @@
 #define FIELDS                                                                 \
   (1U << ROLLUP_RSS | 1U << ROLLUP_PSS | 1U << ROLLUP_PRIVATE_DIRTY)
 
-/* A member of 8 MiB in two groups. The second has another member of 4 MiB that
- * shares it with processes outside. */
+/* A fixture has a member of 8 MiB in two groups. The second has another member
+ * of 4 MiB that shares it with processes outside. */
 struct fixture {
   struct cycle cycle;
   struct aggregate a;
@@ -166,7 +166,7 @@ static void check_groups(const struct fixture *f, size_t i) {
   assert_int_equal(f->alone_track.tolerated_bytes, cases[i].pss * KIB / 200);
 }
 
-/* One that is counted elsewhere is not known by itself. */
+/* A process that is counted elsewhere has no values of its own. */
 static void check_itself(const struct fixture *f, size_t i) {
   bool is_elsewhere =
       cases[i].source == SOURCE_NONE || cases[i].source == SOURCE_PARENT;
@@ -240,7 +240,7 @@ AGGREGATE_TEST(a_group_has_its_error_by_cause) {
                    usage_pss_error(&f->both.usage));
 }
 
-AGGREGATE_TEST(a_guess_is_a_cause) {
+AGGREGATE_TEST(the_error_of_a_guess_is_a_cause_of_its_own) {
   add(f);
   assert_int_equal((uint64_t)part_of_group(&f->alone, CAUSE_GUESS), 8192 * KIB);
   assert_int_equal((uint64_t)part_of_group(&f->both, CAUSE_GUESS), 5120 * KIB);
@@ -250,7 +250,7 @@ AGGREGATE_TEST(a_guess_is_a_cause) {
 }
 
 /* Where no member can be read, nothing is known of how they share. */
-AGGREGATE_TEST(what_cannot_be_read_is_guessed_beside_what_can) {
+AGGREGATE_TEST(unreadable_member_is_guessed_from_readable_ones) {
   struct estimate est;
 
   make_unreadable(f);
@@ -427,7 +427,7 @@ AGGREGATE_TEST(a_reading_is_an_estimate_once_a_relative_has_ended) {
   assert_int_equal(est.age_ns, 0);
 }
 
-AGGREGATE_TEST(what_no_reading_tells_of_is_outside) {
+AGGREGATE_TEST(memory_without_a_reading_counts_as_outside) {
   static const struct {
     const char *label;
     enum process_state state;

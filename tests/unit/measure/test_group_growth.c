@@ -1,4 +1,4 @@
-/* The growth of groups in whole cycles. */
+/* Groups grow over whole cycles. */
 #include "test.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ static struct fake service(uint32_t pid) {
   return f;
 }
 
-WORLD_TEST(a_leak_is_told_with_the_time_that_is_left) {
+WORLD_TEST(a_leak_is_published_with_the_time_until_the_limit) {
   struct fake f;
 
   watch(w);
@@ -55,7 +55,7 @@ WORLD_TEST(a_leak_is_told_with_the_time_that_is_left) {
   assert_true(fabs(world_value(w, "g", "until_limit") - 10485.76) < 0.1);
 }
 
-WORLD_TEST(what_is_swapped_out_grows_too) {
+WORLD_TEST(growth_includes_memory_in_swap) {
   watch(w);
   grow(w, service(10), 60, 0, 500);
   assert_true(fabs(growth(w) - 500 * 1024 / 10.0) < 1);
@@ -83,7 +83,7 @@ WORLD_TEST(a_member_that_cannot_be_looked_at_stays) {
   assert_true(!isnan(growth(w)));
 }
 
-WORLD_TEST(what_is_never_read_has_no_growth) {
+WORLD_TEST(growth_is_unknown_for_a_group_that_is_never_read) {
   watch(w);
   w->settings.policy.refresh = REFRESH_NEVER;
   grow(w, service(10), 60, 500, 0);

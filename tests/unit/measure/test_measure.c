@@ -61,8 +61,8 @@ WORLD_TEST(at_ten_seconds_swap_is_read_soon) {
   world_assert(w, "g", "swap=4096k");
 }
 
-/* As on kernels from 6.2 to 6.16. That a reading finds something else is no
- * sign that something has changed unseen. */
+/* statm is as inexact as on kernels from 6.2 to 6.16. If a reading finds other
+ * values, nothing has to have changed unseen. */
 WORLD_TEST(statm_that_is_not_exact_costs_no_reading) {
   enum { HOURS = 2, CYCLES = HOURS * 400 };
   struct fake f = member(10, "g");
@@ -88,7 +88,7 @@ static void put_dear(struct world *w, double percent) {
   group(w, "g");
 }
 
-WORLD_TEST(what_waits_for_longer_than_twice_max_age_is_counted) {
+WORLD_TEST(processes_that_wait_longer_than_twice_max_age_are_counted) {
   put_dear(w, 0.25);
   for (int i = 0; i < 6; i++) {
     world_run(w, 10);
@@ -101,7 +101,7 @@ WORLD_TEST(what_waits_for_longer_than_twice_max_age_is_counted) {
 }
 
 /* Others, of which all is read in each cycle, need nothing of it. */
-WORLD_TEST(budget_that_does_not_suffice_is_told_with_one_that_does) {
+WORLD_TEST(budget_that_is_too_small_is_reported_with_one_that_is_enough) {
   put_dear(w, 0.5);
   for (uint32_t pid = 100; pid < 120; pid++)
     world_put(w, member(pid, "always"));

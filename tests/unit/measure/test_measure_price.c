@@ -86,7 +86,7 @@ static void put_tables(struct world *w, uint32_t pid, unsigned kb) {
 }
 
 /* Its page tables went, which is not to be seen in statm. */
-WORLD_TEST(what_was_too_large_at_first_sight_is_looked_at_again) {
+WORLD_TEST(process_that_seemed_too_large_is_priced_again) {
   struct fake f = member(10, "g");
 
   w->settings.policy.max_lock_hold_ns = 2 * NS_PER_MS;
@@ -234,7 +234,7 @@ static void run_unwalked(struct world *w) {
 }
 
 /* Such as 120 ns for a page, while it is the page tables that are dear. */
-WORLD_TEST(guess_that_is_lower_is_no_reason_to_repeat_a_walk) {
+WORLD_TEST(lower_guess_does_not_repeat_a_walk_that_was_too_long) {
   begin_large(w);
   w->settings.policy.refresh = REFRESH_ADAPTIVE;
   w->settings.policy.max_age_ns = 600 * NS_PER_S;
@@ -245,7 +245,7 @@ WORLD_TEST(guess_that_is_lower_is_no_reason_to_repeat_a_walk) {
 }
 
 /* The guess is above the limit at first, and then below. */
-WORLD_TEST(guess_that_is_lower_is_no_reason_to_walk_what_samples_show) {
+WORLD_TEST(lower_guess_does_not_walk_a_process_that_has_samples) {
   begin_large(w);
   w->settings.policy.refresh = REFRESH_ADAPTIVE;
   w->settings.policy.max_age_ns = 600 * NS_PER_S;
@@ -287,7 +287,7 @@ WORLD_TEST(huge_pages_are_dear_while_a_fork_shares_them) {
   }
 }
 
-/* 23 ns a page, and then 3 ns. */
+/* A page costs 23 ns, and then 3 ns. */
 WORLD_TEST(stranger_is_guessed_by_what_pages_cost_on_this_host) {
   struct fake f = begin_large(w);
 
@@ -328,7 +328,7 @@ WORLD_TEST(stranger_that_cannot_be_sampled_is_guessed_low) {
 
 /* --- too slow for now --- */
 
-/* No cheap file tells how many there are. */
+/* No cheap file shows how many there are. */
 static void put_mappings(struct world *w, unsigned n) {
   static const char line[] =
       "7f0000000000-7f0000001000 rw-p 00000000 00:00 0\n";
@@ -363,7 +363,7 @@ WORLD_TEST(too_many_mappings_are_counted_and_not_walked) {
   assert_int_equal(world_counts(w)->deferred, 0);
 }
 
-/* Nothing can be left out of these, nor merged with its neighbours. */
+/* None of these can be left out, or merged with its neighbours. */
 static void put_ranges(struct world *w, unsigned n) {
   struct fake_range *ranges = calloc(n, sizeof(*ranges));
 

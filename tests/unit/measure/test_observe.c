@@ -57,7 +57,7 @@ static int unmake(void **state) {
   return reading_unmake(&reading);
 }
 
-/* One cycle, with so much of a processor for readings. */
+/* Runs a cycle in which readings may take so much of a processor. */
 static void run(struct fixture *f, double percent) {
   const struct group_table groups = {.groups = f->groups, .n = 1};
   const struct meminfo_sample meminfo = {0};
@@ -69,8 +69,8 @@ static void run(struct fixture *f, double percent) {
 
 #define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
 
-/* Between statm and stat. Its memory would be in doubt, and be read for that.
- */
+/* The process ends between the readings of statm and stat. Its memory would be
+ * in doubt, and be read for that. */
 FIXTURE_TEST(a_process_without_stat_has_ended) {
   f->member.track.role = ROLE_PARENT;
   proctree_end(&f->reading->tree, 10);
@@ -89,7 +89,7 @@ static void assert_ended(const struct usage *u, unsigned pss_kb,
 }
 
 /* Whatever the size of the other members is. */
-FIXTURE_TEST(what_a_member_had_that_has_ended_is_known) {
+FIXTURE_TEST(memory_of_a_member_that_has_ended_stays_known) {
   struct track *track = &f->member.track;
 
   proctree_end(&f->reading->tree, 10);
@@ -110,7 +110,7 @@ FIXTURE_TEST(what_a_member_had_that_has_ended_is_known) {
   }
 }
 
-FIXTURE_TEST(what_a_zombie_had_is_noted_once) {
+FIXTURE_TEST(memory_of_a_zombie_is_noted_once) {
   struct track *track = &f->member.track;
 
   track->baseline.at_ns = 1;
@@ -124,7 +124,7 @@ FIXTURE_TEST(what_a_zombie_had_is_noted_once) {
 }
 
 /* What comes after it is seen in the next cycle. */
-FIXTURE_TEST(a_baseline_has_statm_as_it_was_after_the_reading) {
+FIXTURE_TEST(a_baseline_has_the_statm_of_after_the_reading) {
   f->policy.max_age_ns = 60 * NS_PER_S;
   run(f, 100);
   assert_int_equal(f->measurer.counts.rollup_reads, 1);

@@ -1,7 +1,8 @@
 /*
- * The measurer beside the truth. Random histories of processes whose memory is
- * known page by page (memory_world.h) are measured, cycle by cycle, and what is
- * published of each group, and of each member, is compared with what it has.
+ * Compares the measurer with the truth. Random histories of processes whose
+ * memory is known page by page (memory_world.h) are measured, cycle by cycle,
+ * and what is published of each group, and of each member, is compared with
+ * what it has.
  *
  *   ORACLE_SEED     of the first history; 1 by default
  *   ORACLE_PERCENT  of the histories of each class; 100 by default
@@ -353,7 +354,7 @@ static void run_cycle(struct run *r) {
   history_end_unlisted(h);
 }
 
-/* What is wrong, or NULL. */
+/* Returns what is wrong, or NULL. */
 static const char *run(const struct history_class *c, uint64_t seed, FILE *log,
                        struct result *result) {
   struct run *r = &the_run;
@@ -552,7 +553,7 @@ CLASS_TEST(thousands_of_intervals, .histories = 16,
                      .has_outsiders = true,
                      .weights = {ALL_WEIGHTS}})
 
-/* A reading in ten cycles or, at most, in two and a half. */
+/* There is time for a reading in ten cycles or, at most, in two and a half. */
 CLASS_TEST(budget_that_is_scarce,
            .was = {3.473, 99.032, 9.378, 59.909, 98.910, 20.777, 77.420, 98.078,
                    12.254, 60.046, 98.777, 25.796, 81.137},
@@ -563,7 +564,7 @@ CLASS_TEST(budget_that_is_scarce,
                      .is_scarce = true,
                      .weights = {ALL_WEIGHTS}})
 
-/* As by the backends of a database. */
+/* The backends of a database do this. */
 CLASS_TEST(shared_buffers_that_only_grow,
            .was = {27.897, 99.875, 2.640, 56.630, 99.958, 8.874, 240.701,
                    99.750, 3.311, 59.354, 99.912, 10.839, 252.197},

@@ -12,7 +12,7 @@
 
 static struct fake parent(void) { return sharer(10, "g"); }
 
-/* In another group, with a little memory of its own. */
+/* Returns a child in another group, with a little memory of its own. */
 static struct fake child(void) {
   struct fake mother = parent(), f = fake_child(&mother, 20);
 
@@ -97,7 +97,7 @@ WORLD_TEST(strangers_that_stay_are_read_twice) {
   }
 }
 
-/* The reading of its parent has it behind it. */
+/* The reading of its parent has counted it already. */
 WORLD_TEST(child_that_is_listed_later_divides_nothing_twice) {
   start(w);
   world_walks_take(50000); /* so that following is worth it */

@@ -165,7 +165,7 @@ WORLD_TEST(faults_that_cannot_be_had_stay_as_they_were) {
 
 /* Not before it has come out of quarantine; meanwhile it may have broken all
  * that it shares. Others are asked in the same cycle. */
-WORLD_TEST(faults_of_one_whose_stat_hangs_are_not_asked_for_and_in_doubt) {
+WORLD_TEST(faults_are_doubted_while_stat_hangs) {
   struct fake f = sharer(10, "g");
 
   world_walks_take(50000); /* so that following is worth it */
@@ -227,7 +227,7 @@ WORLD_TEST(more_children_in_vfork_than_fit_one_batch_are_asked) {
 }
 
 /* The question hangs, and there is no thread for the other one. */
-WORLD_TEST(where_it_cannot_be_asked_whose_it_is_it_is_as_it_was) {
+WORLD_TEST(owner_of_memory_stays_the_same_if_kcmp_cannot_answer) {
   struct fake hung = member(10, "g"), other = member(20, "g");
 
   w->settings.read_timeout_ns = TIMEOUT_NS;
@@ -249,7 +249,7 @@ WORLD_TEST(where_it_cannot_be_asked_whose_it_is_it_is_as_it_was) {
 }
 
 /* A parent with 40 forked children: each pair is worth asking about. If
- * addresses are hidden an exec does not tell them apart. */
+ * addresses are hidden, an exec does not show that they are different. */
 static void put_forked(struct world *w, uint32_t pid) {
   struct fake parent = member(pid, "g");
 
@@ -264,7 +264,7 @@ static void put_forked(struct world *w, uint32_t pid) {
 }
 
 /* It would be 40 lines in the audit log, each time. */
-WORLD_TEST(who_is_refused_an_answer_is_not_asked_about_again) {
+WORLD_TEST(process_for_which_kcmp_was_refused_is_not_asked_about_again) {
   static const int errors[] = {EPERM, EACCES, ENOSYS};
 
   w->settings.policy.refresh = REFRESH_ALWAYS;
@@ -307,7 +307,7 @@ WORLD_TEST(processes_whose_main_threads_are_dead_have_their_own_memory) {
 }
 
 /* Two mms never become one. */
-WORLD_TEST(who_has_memory_of_his_own_is_not_asked_about_again) {
+WORLD_TEST(process_with_its_own_memory_is_not_asked_about_again) {
   struct fake parent = member(10, "g");
 
   kcmp_alone = 11;
@@ -321,7 +321,7 @@ WORLD_TEST(who_has_memory_of_his_own_is_not_asked_about_again) {
 
 /* Two in one memory stay so when their main threads end, and then it is the
  * child's. */
-WORLD_TEST(memory_stays_the_parents_until_that_ends) {
+WORLD_TEST(shared_memory_belongs_to_the_parent_until_it_ends) {
   struct fake parent = member(10, "g"), live = member(110, "t");
 
   w->settings.policy.refresh = REFRESH_ALWAYS;
@@ -378,7 +378,7 @@ WORLD_TEST(after_an_exec_the_kernel_is_asked_again) {
 }
 
 /* It has its own memory now, but that cannot be asked. */
-WORLD_TEST(child_of_one_in_quarantine_is_as_it_was) {
+WORLD_TEST(child_of_a_process_in_quarantine_keeps_its_state) {
   struct fake parent = member(10, "g");
 
   w->settings.policy.refresh = REFRESH_ALWAYS;
@@ -405,8 +405,8 @@ WORLD_TEST(child_of_one_in_quarantine_is_as_it_was) {
 /* --- one process, without a collector --------------------------------------
  */
 
-/* A member of 8 MiB, half of it anonymous, that was read, and that there is no
- * time to read again. */
+/* A member of 8 MiB, half of it anonymous, was read, and there is no time to
+ * read it again. */
 struct single {
   struct diag diags[DIAGS];
   struct reader reader;
@@ -473,7 +473,7 @@ static int unmake_single(void **state) {
 
 /* A merged page that is taken apart when no more are merged is no reason to
  * read processes that had none. */
-SINGLE_TEST(what_had_no_merged_pages_is_trusted_when_some_split) {
+SINGLE_TEST(process_without_merged_pages_is_trusted_when_pages_split) {
   s->member.track.baseline.rollup.known = 1U << ROLLUP_KSM;
   ksm = s->m.ksm = (struct ksm){.run = 0, .pages_sharing = 500};
   for (uint64_t i = 2; i < 10; i++) {
@@ -502,7 +502,7 @@ SINGLE_TEST(merging_that_began_and_ended_between_cycles_is_seen) {
 
 /* A reading from before run or pages_sharing was changed, in whatever way, is
  * not to be trusted, and one from after it is. */
-SINGLE_TEST(what_was_read_before_ksm_changed_is_in_doubt) {
+SINGLE_TEST(readings_before_a_change_of_ksm_are_in_doubt) {
   static const struct ksm changes[] = {{2, 1000}, {2, 100}, {2, 0}, {0, 0},
                                        {0, 500},  {0, 499}, {1, 0}};
 
