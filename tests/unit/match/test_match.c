@@ -45,7 +45,7 @@ static int make(void **state) {
 
 #define WORLD_TEST(name) TEST_WITH(name, make, world_teardown, struct world *w)
 
-/* A process of 100 kB. Start times follow the pids. */
+/* Returns a process of 100 kB. Start times follow the pids. */
 static struct fake named(uint32_t pid, uint32_t ppid, const char *comm) {
   struct fake f = fake_process(pid, comm);
 
@@ -60,7 +60,7 @@ static void put(struct world *w, uint32_t pid, uint32_t ppid,
   world_put(w, named(pid, ppid, comm));
 }
 
-/* Writes several: "pid ppid comm, ...". */
+/* Writes several: Puts processes, written as "pid ppid comm, ...". */
 static void put_all(struct world *w, const char *processes) {
   unsigned pid, ppid;
   char comm[16];
@@ -229,8 +229,8 @@ WORLD_TEST(process_back_in_a_group_is_read_again) {
 
 /* --- the rule that took a process, and those that would have -------------- */
 
-/* Runs a cycle and asserts of a process: the rule that took it, with a '+'
- * behind it where that was inherited, then the others that would have. */
+/* Runs a cycle and asserts the rules of a process: the one that took it, with a
+ * '+' after it if that was inherited, then the others that match. */
 static void assert_explained(struct world *w, uint32_t pid, const char *why) {
   size_t n = world_n_written(), len = 0;
   char text[256] = "-";
@@ -258,7 +258,7 @@ static void assert_explained(struct world *w, uint32_t pid, const char *why) {
   assert_string_equal(text, why);
 }
 
-WORLD_TEST(rule_that_took_it_is_told_and_those_that_would_have) {
+WORLD_TEST(rule_that_took_a_process_is_listed_with_the_shadowed_ones) {
   put_all(w, "1 0 one, 2 0 two, 3 0 none");
   world_group(w, "a", "Comm", "o*", NULL, NULL);
   world_group(w, "b", "Comm", "two", NULL, NULL);
@@ -269,7 +269,7 @@ WORLD_TEST(rule_that_took_it_is_told_and_those_that_would_have) {
   assert_explained(w, 3, "2");
 }
 
-WORLD_TEST(other_is_the_rule_behind_the_last) {
+WORLD_TEST(other_is_listed_as_the_rule_after_the_last) {
   put_all(w, "1 0 one, 2 0 two");
   world_group(w, "a", "Comm", "one", NULL, NULL);
   world_other(w, "rest");
@@ -277,7 +277,7 @@ WORLD_TEST(other_is_the_rule_behind_the_last) {
   assert_explained(w, 2, "1");
 }
 
-WORLD_TEST(views_are_told_with_the_others) {
+WORLD_TEST(views_are_listed_with_the_other_rules) {
   put(w, 1, 0, "one");
   world_group(w, "v", "Comm", "*", NULL, NULL)->is_view = true;
   world_group(w, "a", "Comm", "one", NULL, NULL);
@@ -285,7 +285,7 @@ WORLD_TEST(views_are_told_with_the_others) {
   assert_explained(w, 1, "1 0 2");
 }
 
-WORLD_TEST(inherited_rule_is_told) {
+WORLD_TEST(inherited_rule_is_listed) {
   put_all(w, "1 0 one, 2 1 two, 3 2 one, 4 0 gone, 5 4 x, 6 0 none");
   world_group(w, "a", "Comm", "one", NULL, NULL)->takes_children = true;
   world_group(w, NULL, "Comm", "gone", NULL, NULL)->takes_children = true;
@@ -297,7 +297,7 @@ WORLD_TEST(inherited_rule_is_told) {
   assert_explained(w, 6, "-");
 }
 
-WORLD_TEST(no_more_are_told_than_there_is_room_for) {
+WORLD_TEST(at_most_explain_max_rules_are_listed) {
   char why[256] = "0";
 
   put(w, 1, 0, "one");
@@ -330,7 +330,7 @@ WORLD_TEST(writing_the_state_matches_nothing) {
 
 /* The owner of the place shows before or behind them, or when they were matched
  * already; where two wait, one of the names gets all of its own. */
-WORLD_TEST(all_of_a_name_get_the_place_that_comes_free) {
+WORLD_TEST(all_processes_of_a_name_get_a_place_that_becomes_free) {
   static const struct {
     uint32_t holder;
     bool ends;
@@ -363,7 +363,7 @@ WORLD_TEST(all_of_a_name_get_the_place_that_comes_free) {
   }
 }
 
-/* NAMES_PER_CYCLE processes that nobody has seen, under names likewise. */
+/* Each cycle has NAMES_PER_CYCLE new processes with new names. */
 #define NAMES_PER_CYCLE 50
 
 static void rename_all(struct world *w, unsigned cycle) {
@@ -382,8 +382,8 @@ static void rename_all(struct world *w, unsigned cycle) {
 #define INTERVAL 1200
 #define FORGED (DAYS * 86400 / INTERVAL * NAMES_PER_CYCLE)
 
-/* And groups that come and go leave nothing behind. */
-WORLD_TEST(forged_names_make_so_many_groups_an_hour) {
+/* Groups that come and go are freed. */
+WORLD_TEST(forged_names_make_a_limited_number_of_groups_an_hour) {
   static bool has_been[FORGED + 1];
   const struct group *g;
   unsigned made = 0, granted = 0;
@@ -458,7 +458,7 @@ WORLD_TEST(a_service_is_let_in_before_newcomers) {
 
 /* --- names that take long to match, beside the time that a cycle has ------ */
 
-/* A command line of more than ORDINARY_MAX bytes. */
+/* Puts a process with a command line of more than ORDINARY_MAX bytes. */
 static void put_long(struct world *w, uint32_t pid, uint32_t ppid,
                      const char *comm) {
   struct fake f = named(pid, ppid, comm);
@@ -471,7 +471,7 @@ static void put_long(struct world *w, uint32_t pid, uint32_t ppid,
   world_put(w, f);
 }
 
-/* n of them from that pid on. */
+/* Puts n of them from that pid on. */
 static void put_all_long(struct world *w, uint32_t pid, uint32_t n,
                          const char *comm) {
   for (uint32_t i = 0; i < n; i++)
@@ -480,7 +480,7 @@ static void put_all_long(struct world *w, uint32_t pid, uint32_t n,
 
 /* A waiting process is not known, and no process waits for ever: not even if
  * others come in front of it in each cycle. */
-WORLD_TEST(long_names_are_matched_behind_all_others) {
+WORLD_TEST(long_names_are_matched_after_all_other_names) {
   unsigned cycles = 0;
 
   w->settings.policy.refresh = REFRESH_NEVER;
