@@ -15,7 +15,7 @@ static const struct span nginx[ATTRIBUTES] = {
     [ATTRIBUTE_SLICE] = {"", 0},
 };
 
-/* Sets the values from texts without a NUL behind them, which are gone
+/* Sets the values from texts that end without a NUL, and that are gone
  * afterwards. Returns whether the identity says it has changed. */
 static bool set(struct stored_attributes *id,
                 const struct span value[ATTRIBUTES], uint32_t uid) {
@@ -95,7 +95,8 @@ TEST(any_difference_is_a_change) {
   }
 }
 
-/* In either order: ASan sees neither a leak nor a double free. */
+/* The first of the two may be done first, or the second: ASan sees neither a
+ * leak nor a double free. */
 TEST(shared_values_stay_until_both_are_done) {
   for (int i = 0; i < 2; i++) {
     struct stored_attributes id[2] = {{.uid = 0}};

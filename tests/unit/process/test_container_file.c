@@ -81,7 +81,7 @@ TEST(only_the_key_of_the_top_object_counts) {
 
 #define RECORD(id, names) "{\"id\": \"" id "\", \"names\": " names "}"
 
-TEST(names_are_those_of_the_id) {
+TEST(name_belongs_to_the_id) {
   check(PODMAN, "[" RECORD(ID, "[\"a\", \"b\"]") "]", 0, "a");
   check(PODMAN, "[" RECORD(OTHER_ID, "[\"b\"]") "," RECORD(ID, "[\"a\"]") "]",
         0, "a");
@@ -111,7 +111,7 @@ TEST(a_name_is_neither_empty_nor_cut) {
   }
 }
 
-TEST(what_is_no_json_is_refused) {
+TEST(text_that_is_not_json_is_refused) {
   static const char *const texts[] = {"",
                                       " ",
                                       "{",

@@ -335,7 +335,7 @@ NAMES_TEST(a_user_cannot_keep_the_plugin_reading) {
   expect(f, u.cgroup, "mine");
 }
 
-NAMES_TEST(a_users_file_is_no_link) {
+NAMES_TEST(a_users_link_is_not_followed) {
   struct user u = make_user();
   char path[256];
 
@@ -348,7 +348,7 @@ NAMES_TEST(a_users_file_is_no_link) {
 
 /* --- the cache --- */
 
-NAMES_TEST(while_another_thread_reads_what_is_known_has_to_do) {
+NAMES_TEST(known_names_are_used_while_another_thread_reads) {
   struct user u = make_user();
 
   put_docker(f, "web");
