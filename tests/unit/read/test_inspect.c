@@ -87,7 +87,7 @@ static void see(struct fixture *f, const struct fake *fake, uint64_t now_ns,
   assert_int_equal(look(f, now_ns, seen), 0);
 }
 
-/* Looks for the first time, and takes over what is seen. */
+/* Inspects the process for the first time, and takes the result over. */
 static void get_to_know(struct fixture *f) {
   struct inspection seen;
 
@@ -107,7 +107,8 @@ static void expect(const struct inspection *seen, enum attribute a,
   assert_string_equal(got ? got : "(none)", wanted ? wanted : "(none)");
 }
 
-/* All of them, in their order and parted by blanks; "-" is none. */
+/* Asserts all attributes, in their order and separated by blanks; "-" is none.
+ */
 static void expect_all(const struct inspection *seen, const char *wanted) {
   char all[256] = "";
 
@@ -125,7 +126,7 @@ static void expect_all(const struct inspection *seen, const char *wanted) {
   "server.service system.slice - - - -"
 #define COMM_ALONE "server - - - - - - - - - -"
 
-FIXTURE_TEST(first_sight_has_all_there_is) {
+FIXTURE_TEST(first_inspection_reads_everything) {
   struct inspection seen;
 
   assert_int_equal(look(f, NOW, &seen), 0);
@@ -286,7 +287,7 @@ FIXTURE_TEST(attributes_that_no_rule_asks_for_are_not_read) {
   inspection_done(&seen);
 }
 
-FIXTURE_TEST(failure_is_told_with_the_file) {
+FIXTURE_TEST(failure_is_reported_with_the_file) {
   static const struct {
     const char *path, *text; /* NULL: it is not there */
     int r;
@@ -298,7 +299,8 @@ FIXTURE_TEST(failure_is_told_with_the_file) {
       {"16/stat", "16 (server S 1\n", -EBADMSG, "stat", PROCESS_UNSEEN},
       {"16/statm", NULL, PROCFS_GONE, "statm", PROCESS_ALIVE},
       {"16/statm", "1 2\n", -EBADMSG, "statm", PROCESS_ALIVE},
-      /* On its way out: no zombie yet, and no memory any more. */
+      /* The process is about to end: it is not a zombie yet, and has no memory
+       * any more. */
       {"16/statm", "0 0 0 0 0 0 0\n", PROCFS_GONE, "statm", PROCESS_ALIVE},
       {"16/status", "Uid:\tx\n", -EBADMSG, "names", PROCESS_ALIVE},
       {"16/status", NULL, PROCFS_GONE, "names", PROCESS_ALIVE},
@@ -348,7 +350,7 @@ FIXTURE_TEST(names_of_a_container_are_looked_up) {
   }
 }
 
-FIXTURE_TEST(names_of_a_container_that_cannot_be_read_are_told) {
+FIXTURE_TEST(unreadable_name_of_a_container_is_reported) {
   struct fake fake = process();
   struct inspection seen;
 

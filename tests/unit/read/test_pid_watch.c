@@ -1,4 +1,4 @@
-/* PID files that hang or cannot be read, and what is published meanwhile. */
+/* PID files may hang or be unreadable; their groups have values meanwhile. */
 #include "test.h"
 
 #include <errno.h>
@@ -96,7 +96,7 @@ static int unmake(void **state) {
 
 #define WORLD_TEST(name) TEST_WITH(name, make, unmake, struct world *w)
 
-/* A process of 140 kB. */
+/* Returns a process of 140 kB. */
 static struct fake process(uint32_t pid) {
   return (struct fake){.pid = pid,
                        .ppid = 1,
@@ -150,7 +150,7 @@ static void cycle_until_it_has(struct world *w, const char *name, double n) {
 /* --- what it names meanwhile -----------------------------------------------
  */
 
-WORLD_TEST(file_that_hangs_names_whom_it_named) {
+WORLD_TEST(hung_file_keeps_its_process) {
   put(w, 10);
   put(w, 11);
   write_pid(w, 0, 10);
@@ -221,8 +221,8 @@ WORLD_TEST(file_that_cannot_be_read_is_not_known) {
   world_assert(w, "stands", "ps_count=0");
 }
 
-/* Likewise where there is no thread to read it. */
-WORLD_TEST(without_a_reader_it_names_whom_it_named) {
+/* The file keeps its process also if there is no thread to read it. */
+WORLD_TEST(file_keeps_its_process_if_no_thread_can_read_it) {
   put(w, 10);
   write_pid(w, 0, 10);
   group(w, "g", 0);
@@ -239,7 +239,7 @@ WORLD_TEST(without_a_reader_it_names_whom_it_named) {
   world_assert(w, "g", "ps_count=1");
 }
 
-/* In any order. */
+/* The rules may come in any order. */
 WORLD_TEST(file_may_be_of_several_rules) {
   unsigned opened;
 

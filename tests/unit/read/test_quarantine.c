@@ -92,7 +92,7 @@ FIXTURE_TEST(time_of_a_lasting_hang_stays_the_same) {
 }
 
 /* A stat that goes well says nothing of the mmap lock. */
-FIXTURE_TEST(only_the_read_that_hung_can_make_up_for_it) {
+FIXTURE_TEST(only_success_of_the_read_that_hung_ends_the_quarantine) {
   take(f, READ_ROLLUP);
   take(f, READ_ROLLUP);
   take_as(f, READ_STAT, 0);
@@ -103,7 +103,7 @@ FIXTURE_TEST(only_the_read_that_hung_can_make_up_for_it) {
   assert_int_equal(seconds(f), 2);
 }
 
-/* Names are those of a stranger; this one was not identified yet. */
+/* The names belong to another process; this one was not identified yet. */
 FIXTURE_TEST(each_process_is_named_once) {
   const struct diag *t = &f->diags[DIAG_HUNG];
 

@@ -131,7 +131,7 @@ FIXTURE_TEST(faults_are_asked_for_where_they_can_break_something) {
 
 /* Files that can be missing; a rollup that was read before says that it is the
  * process and not the kernel. */
-FIXTURE_TEST(kernel_without_rollup_is_told_from_a_process_that_ended) {
+FIXTURE_TEST(kernel_without_rollup_differs_from_a_process_that_ended) {
   static const struct {
     const char *missing[2];
     bool has_rollup, has_mm;
@@ -158,8 +158,8 @@ FIXTURE_TEST(kernel_without_rollup_is_told_from_a_process_that_ended) {
   }
 }
 
-/* A size that we do not expect: then the start time tells whether the pid has
- * come to another. */
+/* The size is not the expected one: then the start time shows whether another
+ * process has got the pid. */
 FIXTURE_TEST(rollup_of_another_process_is_not_taken) {
   static const struct {
     unsigned kb; /* is 8192 by statm */

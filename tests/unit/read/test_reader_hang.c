@@ -63,7 +63,7 @@ static void wake(struct reading_world *f, const char *path) {
   await_returned(f);
 }
 
-FIXTURE_TEST(hung_read_is_told_with_its_file) {
+FIXTURE_TEST(hung_read_is_reported_with_its_file) {
   static const struct {
     enum read_kind kind;
     const char *path, *file;
@@ -160,7 +160,7 @@ FIXTURE_TEST(late_sample_by_mapping_is_dropped) {
 }
 
 /* One in the middle of more than fit one batch. */
-FIXTURE_TEST(hung_file_delays_no_other) {
+FIXTURE_TEST(hung_file_does_not_delay_others) {
   enum { N = JOBS_AT_ONCE + 20 };
   struct process processes[N];
   struct read_job jobs[N];
@@ -187,7 +187,7 @@ FIXTURE_TEST(hung_file_delays_no_other) {
   wake(f, "50/smaps_rollup");
 }
 
-/* The stat of a, of b, and of a again. */
+/* Makes three jobs: the stat of a, of b, and of a again. */
 static void lay_out(struct read_job jobs[3], struct process *a,
                     struct process *b) {
   for (int i = 0; i < 3; i++)
@@ -224,7 +224,7 @@ FIXTURE_TEST(while_it_hangs_it_is_not_tried_again) {
   assert_int_equal(reading_run(f, READ_STAT).result, 0);
 }
 
-FIXTURE_TEST(when_all_hang_no_other_is_tried) {
+FIXTURE_TEST(if_all_workers_hang_nothing_else_is_read) {
   struct process processes[WORKER_POOL_MAX];
   char path[32];
 
@@ -265,7 +265,7 @@ FIXTURE_TEST(without_another_thread_the_rest_of_a_batch_fails) {
   assert_int_equal(jobs[0].result, READ_HUNG);
   assert_int_equal(jobs[1].result, -EAGAIN);
   assert_int_equal(jobs[2].result, READ_STILL_HUNG);
-  /* While one hangs that is no reason for the cycle to fail. */
+  /* The cycle does not fail because one hangs. */
   assert_int_equal(reader_begin(&f->reader, 1), 0);
   lay_out(jobs, &other, &f->p);
   reader_run(&f->reader, jobs, 3);
@@ -280,7 +280,7 @@ FIXTURE_TEST(without_another_thread_the_rest_of_a_batch_fails) {
   wake(f, "10/stat");
 }
 
-FIXTURE_TEST(without_any_thread_there_is_no_cycle) {
+FIXTURE_TEST(cycle_fails_if_no_thread_can_be_started) {
   const struct reader_setup setup = f->reader.setup;
 
   reader_done(&f->reader);
@@ -294,7 +294,7 @@ FIXTURE_TEST(without_any_thread_there_is_no_cycle) {
 }
 
 /* Attributes that an inspection has read by then are freed: ASan and valgrind
- * watch. The process itself is gone, with its names. */
+ * would report a leak. The process itself is gone, with its names. */
 FIXTURE_TEST(late_inspection_is_dropped) {
   struct process *p = malloc(sizeof(*p));
   struct read_job job = {.process = p, .kind = READ_INSPECTION};

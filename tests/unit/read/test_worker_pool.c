@@ -1,5 +1,6 @@
-/* Workers that hang. What hangs here waits for a gate that the test opens;
- * no time passes but that until a hang is told. */
+/* Workers that hang. A piece of work that hangs waits for a gate that the test
+ * opens. The only time that passes is the time until the pool notices a hang.
+ */
 #include "test.h"
 
 #include <errno.h>
@@ -234,7 +235,7 @@ FIXTURE_TEST(returned_worker_is_used_again) {
   worker_pool_free(c);
 }
 
-FIXTURE_TEST(no_more_hang_than_there_may) {
+FIXTURE_TEST(number_of_hung_workers_is_limited) {
   struct worker_pool *c = start(SHORT_NS, LONG_NS);
   struct worker_context *back;
   void *context;
@@ -259,8 +260,8 @@ FIXTURE_TEST(no_more_hang_than_there_may) {
   worker_pool_free(c);
 }
 
-/* Eight pieces of three polls each are no hang, and not all are waited for:
- * there is wait budget for four polls, and then for one piece. */
+/* Eight pieces of three polls each are not a hang, and the pool does not wait
+ * for all: there is wait budget for four polls, and then for one piece. */
 FIXTURE_TEST(slow_work_is_not_hung_and_has_an_end) {
   struct worker_pool *c = start(SLOW_NS, 4 * SLOW_NS / WORKER_POOL_POLLS);
   struct worker_pool_result result;
