@@ -1,5 +1,6 @@
-/* Budget and schedule together, over thousands of cycles of random loads: who
- * is read, how long each waits, and what is spent in any minute. */
+/* Runs budget and schedule together over thousands of cycles of random loads.
+ * The tests check who is read, how long each waits, and how much is spent in
+ * any minute. */
 #include "test.h"
 
 #include "base/duration.h"
@@ -47,7 +48,7 @@ struct run {
   uint64_t spent_ns[CYCLES];
 };
 
-/* Four decades, from 3 us. */
+/* Costs spread over four decades, from 3 us. */
 static uint32_t draw_cost(void) {
   static const uint32_t decades[] = {1, 10, 100, 1000};
 
@@ -174,7 +175,7 @@ static void run(struct run *r, const struct load *load) {
   }
 }
 
-/* In any minute no more than that of two, and one reading. */
+/* Asserts that no minute spends more than two minutes earn, and one reading. */
 static void check_minutes(const struct run *r) {
   double most_ns =
       r->budget.share * (double)(2 * SPAN_NS) + (double)r->largest_ns;
@@ -238,8 +239,8 @@ TEST(nobody_waits_for_longer_than_twice_max_age_if_the_budget_suffices) {
 }
 
 /* They take turns: each waits for as long as a round takes in three quarters of
- * the budget. The rest stays for those of which something is wrong. */
-TEST(nobody_starves_if_it_does_not) {
+ * the budget. The rest stays for processes with an error. */
+TEST(nobody_starves_if_the_budget_does_not_suffice) {
   static const struct load loads[] = {
       {"scarce, 1 s", 1, {60, 60}, 4, 100, 0, false},
       {"scarce, 10 s", 10, {60, 60}, 8, 100, 0, false},

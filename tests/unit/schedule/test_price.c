@@ -49,7 +49,8 @@ static uint32_t predict_shared(const struct read_cost *c, uint64_t pages) {
   return read_cost_predict(c, &now);
 }
 
-/* As measured on Linux 6.18: each within a factor of three. */
+/* The times were measured on Linux 6.18; each guess has to be within a factor
+ * of three. */
 TEST(the_first_guess_is_of_the_right_size) {
   static const struct {
     struct basis basis;
@@ -85,7 +86,7 @@ TEST(the_price_stays_where_memory_goes_to_swap_and_comes_back) {
   assert_int_equal(predict(&c, 1000), 3 * MS);
 }
 
-/* A sample shows none of the pages in swap, and a walk meets them. */
+/* A sample shows no page in swap, but a walk finds these pages. */
 TEST(a_sample_leaves_pages_in_swap_their_price) {
   struct basis basis = {.resident = 100000, .swapped = 900000};
   struct read_cost c = guess_of(&basis);
@@ -99,7 +100,7 @@ TEST(a_sample_leaves_pages_in_swap_their_price) {
 }
 
 /* The limit is 100 ms. */
-TEST(a_walk_counts_as_it_was_unless_it_is_far_below_the_limit) {
+TEST(walk_near_the_limit_counts_in_full_and_others_only_slowly) {
   static const struct {
     uint64_t took_ns, ns;
   } cases[] = {
@@ -122,8 +123,8 @@ TEST(a_guess_is_by_what_a_page_has_cost_on_this_host) {
 
 /* --- relatives --- */
 
-/* 40 GB of huge pages, and the same of small ones, as measured on Linux 6.18:
- * 2.1 to 4.8 us for each of the former, once they are shared. */
+/* These are 40 GB of huge pages, and as many of small ones, as measured on
+ * Linux 6.18: 2.1 to 4.8 us for each of the former, once they are shared. */
 TEST(pages_become_dearer_by_a_fork_and_cheap_again_after_it) {
   struct walk w = walk(1300000, 40 * GIB_PAGES, 0);
   struct read_cost c = {.ns = 1300000, .pages = 40 * GIB_PAGES};
@@ -139,7 +140,7 @@ TEST(pages_become_dearer_by_a_fork_and_cheap_again_after_it) {
   assert_int_equal(predict(&c, w.resident), 20 * MS);
 }
 
-TEST(what_was_walked_with_relatives_costs_what_it_did) {
+TEST(price_of_a_process_with_relatives_stays_the_same) {
   struct walk w = {.ns = 50 * MS,
                    .resident = 40 * GIB_PAGES,
                    .huge = 40 * GIB_PAGES,
@@ -178,8 +179,8 @@ TEST(no_number_is_too_large) {
   assert_int_equal(c.ns, UINT32_MAX);
 }
 
-/* A walk that found nothing is no measure of what a page costs. */
-TEST(what_had_no_page_costs_what_it_did_whatever_comes) {
+/* A walk that found nothing does not show what a page costs. */
+TEST(price_without_pages_stays_the_same) {
   struct read_cost c = {.ns = 2 * MS};
 
   assert_int_equal(predict(&c, 0), 2 * MS);
@@ -187,7 +188,7 @@ TEST(what_had_no_page_costs_what_it_did_whatever_comes) {
 }
 
 /* By a clock that is coarse. */
-TEST(a_walk_that_took_no_time_is_one) {
+TEST(a_walk_that_took_no_time_has_a_price) {
   struct read_cost c = {0};
 
   learn(&c, 0, 1000);
@@ -203,8 +204,8 @@ static void learn_at(struct read_cost *c, uint64_t walk_ns, uint64_t now_ns) {
   read_cost_learn(c, &w, &policy, now_ns);
 }
 
-/* A day of intervals of 10 s, without samples. Each walk takes so long; guessed
- * is what a look at it says. Returns how often it was walked. */
+/* Runs a day of intervals of 10 s, without samples. Each walk takes so long;
+ * guessed is what a look at it says. Returns how often it was walked. */
 static unsigned run_day(struct read_cost *c, uint64_t walk_ns,
                         uint32_t guess_ns, uint64_t *now_ns) {
   const struct walk guess = walk(guess_ns, 1000, 0);
@@ -222,8 +223,8 @@ static unsigned run_day(struct read_cost *c, uint64_t walk_ns,
   return walks;
 }
 
-/* Walked at once, then after 2, 4 … minutes, then each hour. */
-TEST(what_is_slow_is_tried_once_an_hour_in_the_long_run) {
+/* The process is walked at once, then after 2, 4 … minutes, then each hour. */
+TEST(slow_process_is_tried_once_an_hour_in_the_long_run) {
   struct read_cost c = {0};
   uint64_t now_ns = NS_PER_S;
 
@@ -232,7 +233,7 @@ TEST(what_is_slow_is_tried_once_an_hour_in_the_long_run) {
     assert_in_range(run_day(&c, 150 * MS, 50 * MS, &now_ns), 23, 24);
 }
 
-TEST(what_must_be_slow_by_its_size_is_not_tried) {
+TEST(process_that_is_slow_by_its_size_is_not_tried) {
   struct read_cost c = {0};
   struct read_cost learnt = {.ns = 150 * MS, .pages = 1000, .is_learnt = true};
   uint64_t now_ns = NS_PER_S;
@@ -242,7 +243,7 @@ TEST(what_must_be_slow_by_its_size_is_not_tried) {
   assert_int_equal(run_day(&learnt, 150 * MS, 120 * MS, &now_ns), 0);
 }
 
-TEST(what_is_fast_again_is_walked_as_ever) {
+TEST(process_that_is_fast_again_is_walked_as_before) {
   struct read_cost c = {0};
   uint64_t now_ns = NS_PER_S;
 

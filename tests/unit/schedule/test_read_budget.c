@@ -45,7 +45,7 @@ TEST(start_is_spread_over_the_first_minute) {
                   13 * NS_PER_MS);
 }
 
-/* Half of what is beyond the income of an interval. */
+/* Half of the savings above the income of an interval is kept. */
 TEST(a_part_of_the_savings_is_kept) {
   struct read_budget b = make(1), slow = make(1);
 
@@ -105,7 +105,7 @@ TEST(debt_is_paid_before_anything_is_spent) {
   assert_int_equal(b.spend_ns, 5 * NS_PER_MS);
 }
 
-TEST(those_that_are_due_have_half_or_what_they_need_and_never_all) {
+TEST(due_readings_get_half_of_the_budget_or_more_but_never_all) {
   static const double needed[] = {0, 0.002, 0.007, 0.05},
                       parts[] = {0.5, 0.5, 0.7, 0.75};
   struct read_budget b = make(1);
@@ -117,7 +117,7 @@ TEST(those_that_are_due_have_half_or_what_they_need_and_never_all) {
 }
 
 /* Not at once, and no longer than it lasts. */
-TEST(budget_that_is_too_small_for_a_minute_is_told) {
+TEST(budget_that_is_too_small_for_a_minute_is_reported) {
   struct read_budget b = make(1);
   uint64_t now_ns = START_NS;
 
@@ -136,7 +136,7 @@ TEST(budget_that_is_too_small_for_a_minute_is_told) {
 
 /* 5 % of what comes in; below 10 s for readings that are a minute old. None
  * where due readings need three quarters: these are the oldest. */
-TEST(little_is_spent_whatever_the_error) {
+TEST(a_twentieth_is_spent_on_old_readings) {
   struct read_budget b = make(1);
 
   read_budget_begin(&b, START_NS, 10 * NS_PER_S, 0);
@@ -155,7 +155,7 @@ TEST(little_is_spent_whatever_the_error) {
 }
 
 /* Half of what can be saved beyond an interval is for the others. */
-TEST(those_that_come_last_leave_what_is_kept) {
+TEST(readings_of_other_leave_the_savings) {
   struct read_budget b = make(1);
 
   read_budget_begin(&b, START_NS, 10 * NS_PER_S, 0);

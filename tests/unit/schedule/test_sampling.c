@@ -142,7 +142,7 @@ static void take(struct fixture *f, const struct read_job *job) {
 /* 1,000 anonymous pages, of which 600 are exclusive and the others of two; 500
  * of files, of which 100 are exclusive and the others of four; and 8,500 of
  * shmem, which ten processes share. */
-FIXTURE_TEST(counted_pages_and_those_of_shmem_add_up) {
+FIXTURE_TEST(counted_pages_and_pages_of_shmem_add_up) {
   struct read_job job = sample_job();
   const struct baseline *b = &f->member.track.baseline;
 
@@ -155,8 +155,9 @@ FIXTURE_TEST(counted_pages_and_those_of_shmem_add_up) {
   assert_int_equal(f->sampling.pages, 1600);
 }
 
-/* Anonymous pages are private, those of files of two processes. statm has 5,000
- * of each kind, can lack 4,000, and does not lack what chance may explain. */
+/* Anonymous pages are private, and pages of files are shared by two processes.
+ * statm has 5,000 of each kind, can lack 4,000, and does not lack what chance
+ * may explain. */
 FIXTURE_TEST(pages_that_statm_lacks_are_added_where_it_is_not_exact) {
   static const struct {
     const char *name;
@@ -311,8 +312,8 @@ FIXTURE_TEST(a_probe_prices_huge_pages_of_relatives_as_shared) {
   remove_tables(f, &tree);
 }
 
-/* There is no such process. */
-FIXTURE_TEST(what_is_in_swap_stays_known_where_status_cannot_be_read) {
+/* The process does not exist. */
+FIXTURE_TEST(swap_stays_known_if_status_cannot_be_read) {
   struct read_job job = sample_job();
 
   assert_int_equal(procfs_new("/proc", &f->cycle.procfs), 0);

@@ -170,7 +170,8 @@ static const struct plan plans[] = {
      "0:10d1 6000:30 1:5", 20, .chosen = "ab", .deferred = "c"},
     {"no doubt and no cost are no trouble", "1:0d 0:0d 0:10d", 10,
      .chosen = "abc"},
-    /* What is left over is not deferred either: nobody waits for it. */
+    /* Samples for which no time is left are not deferred: nobody waits for
+     * them. */
     {"samples for error end with their time", "40:4s 30:4s 20:4s 1:4", 50,
      .chosen = "abd", .sampling_ms = 5, .sampling_left_ms = -3},
     {"a group that owes time takes no samples", "40:4s 30:4", 50, .chosen = "b",
@@ -247,8 +248,9 @@ PLAN_TEST(samples_are_taken_in_turn) {
   check(c, 3, 50, "acb", "");
 }
 
-/* A view of all, which bears with what is in doubt of one group in it. */
-PLAN_TEST(one_in_two_groups_is_held_to_each_of_them) {
+/* A view of all processes tolerates an error that one group in it does not
+ * tolerate. */
+PLAN_TEST(process_in_two_groups_has_to_keep_the_tolerance_of_both) {
   struct group *const both[] = {other, g}, *const reversed[] = {g, other};
   struct candidate c[] = {make_in(both, 'a', 20, 1),
                           make_in(&other, 'b', 50, 1),
@@ -264,7 +266,7 @@ PLAN_TEST(one_in_two_groups_is_held_to_each_of_them) {
 }
 
 /* A database whose reading takes longer than the budget, beside newcomers. */
-PLAN_TEST(a_large_one_leaves_the_others_their_half_where_something_is_saved) {
+PLAN_TEST(large_process_leaves_others_their_half_of_the_savings) {
   struct read_budget b = budget_of(50 * MS);
 
   for (int is_saved = 0; is_saved < 2; is_saved++) {
@@ -280,7 +282,7 @@ PLAN_TEST(a_large_one_leaves_the_others_their_half_where_something_is_saved) {
 }
 
 /* It is forgotten once none is due any more. */
-PLAN_TEST(what_is_owed_is_no_more_than_one_reading) {
+PLAN_TEST(debt_is_limited_to_one_reading) {
   struct read_budget b = budget_of(MS);
 
   for (int i = 0; i < 10000; i++) {
@@ -378,8 +380,8 @@ TEST(time_for_samples_is_owed_and_not_saved) {
   assert_int_equal(allowed_us(owes, NS), -800);
 }
 
-/* The tolerated error is no reason to leave time unused that costs little.
- * What does not fit into it is not read. */
+/* Time that costs little is used even if the error is tolerated. What does not
+ * fit into it is not read. */
 PLAN_TEST(cheap_walks_are_made_oldest_first_and_other_last) {
   struct read_budget b = budget_of(50 * MS);
 
@@ -454,7 +456,7 @@ PLAN_TEST(cheap_walks_wait_for_their_age_in_short_intervals) {
 }
 
 /* It is read where that is cheap, behind those whose error is not slight. */
-PLAN_TEST(slight_error_is_no_reason_for_a_walk_that_is_not_cheap) {
+PLAN_TEST(slight_error_does_not_cause_an_expensive_walk) {
   for (int is_cheap = 0; is_cheap < 2; is_cheap++) {
     struct candidate c[] = {make('a', 20, 2), make('b', 20, 2),
                             make('c', 1, 2)};
