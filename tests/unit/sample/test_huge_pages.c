@@ -8,7 +8,7 @@
 
 #include "paged.h"
 
-/* Two huge pages of anonymous memory. */
+/* The process has two huge pages of anonymous memory. */
 #define HUGE_PAGE 512
 #define PAGES (2 * HUGE_PAGE)
 #define END (START + PAGES * PAGE)
@@ -109,7 +109,7 @@ PAGED_TEST(a_census_counts_the_pages_of_huge_pages) {
   }
 }
 
-/* Those of shmem are drawn. */
+/* Pages of shmem are drawn. */
 PAGED_TEST(huge_pages_of_shmem_have_their_own_counts) {
   struct page_sample s;
 
@@ -222,7 +222,7 @@ PAGED_TEST(a_census_without_counts_is_unsure_of_huge_pages) {
   assert_near(sample(f, 100).unknown, 0.5 + 2.0 / (2 * PAGES));
 }
 
-/* Whether the mapping has an amount; *ret_error is that of its Pss. */
+/* True if the mapping has an amount; *ret_error is the error of its Pss. */
 static bool knows(struct paged *f, enum rollup_field field,
                   uint64_t *ret_error) {
   const struct page_request request = {.pages_wanted = 100, .seed = 1};
@@ -254,7 +254,8 @@ PAGED_TEST(unsure_pages_are_in_the_error_of_a_mapping) {
 
 /* --- memory that is present and not resident --- */
 
-/* A third of what is found, such as a hugetlbfs that was not recognised. */
+/* A third of the pages found is not resident, such as a hugetlbfs that was not
+ * recognised. */
 PAGED_TEST(pages_that_are_not_resident_widen_the_error) {
   paged_put(f, 0, PAGES, FAKE_ANON | FAKE_EXCLUSIVE, true);
   proctree_print(&f->tree, 10, "statm", "9999 %u 0 0 0 0 0\n", PAGES * 2 / 3);
@@ -262,7 +263,7 @@ PAGED_TEST(pages_that_are_not_resident_widen_the_error) {
 }
 
 /* All of it went to swap. */
-PAGED_TEST(of_no_resident_page_nothing_is_unknown) {
+PAGED_TEST(without_resident_pages_nothing_is_unknown) {
   proctree_print(&f->tree, 10, "statm", "9999 0 0 0 0 0 0\n");
   assert_near(sample(f, PAGES).unknown, 0);
 }

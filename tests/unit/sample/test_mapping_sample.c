@@ -30,7 +30,7 @@ TEST_OBJECT(struct fixture, begin, done)
 
 /* --- memory --- */
 
-/* Pages [at, at + n) after FIRST. */
+/* A part maps the pages [at, at + n) after FIRST. */
 struct part {
   uint64_t at, n;
   const char *name, *permissions;
@@ -86,7 +86,7 @@ static bool is_known(const struct fixture *f, const char *name,
   return rollup_has(&mapping_of(f, name)->sum, field);
 }
 
-/* In pages. */
+/* Returns an amount in pages. */
 static double get(const struct fixture *f, const char *name,
                   enum rollup_field field) {
   assert_true(is_known(f, name, field));
@@ -101,7 +101,7 @@ static double error_of(const struct fixture *f, const char *name) {
 
 /* All mappings of a name are one, wherever they are. Anonymous memory and shmem
  * are dirty, files are clean. */
-FIXTURE_TEST(amounts_are_told_apart_by_mapping_and_kind) {
+FIXTURE_TEST(amounts_are_counted_by_mapping_and_kind) {
   const struct part parts[] = {{0, 40, "/a", 0},
                                {40, 10, "/none", 0},
                                {200, 60, "/a", "r--p"},

@@ -208,7 +208,7 @@ FIXTURE_TEST(mounts_of_hugetlbfs_are_limited) {
   }
 }
 
-/* Of one page each, with gaps between them. */
+/* The ranges have one page each, with gaps between them. */
 FIXTURE_TEST(ranges_are_limited) {
   const size_t n = 131072 + 1;
   struct fake_range *ranges = calloc(n, sizeof(*ranges));
@@ -243,7 +243,7 @@ FIXTURE_TEST(sparse_layout_is_refined_to_present_pages) {
   paged_put(&f->in, 500, 40, FAKE_ANON, false);
   paged_put(&f->in, 3, 1, FAKE_SWAPPED, false);
   assert_int_equal(read_layout(f, 100), 0);
-  /* One of those 40 was there before. */
+  /* One of these 40 ranges was there before. */
   assert_int_equal(count_pages(f), MAPPED / 64 + 40 - 1);
   assert_ordered(f);
   for (uint64_t i = 5; i < MAPPED; i += 64)
@@ -252,7 +252,7 @@ FIXTURE_TEST(sparse_layout_is_refined_to_present_pages) {
     assert_true(has_page(f, START / PAGE + i));
 }
 
-/* What is not refined is there as it is. */
+/* Ranges that were not refined stay as they are. */
 FIXTURE_TEST(refining_stops_for_time) {
   put_thin(f, 5);
   f->in.step_ns = MS; /* for a window; 2 of them until the time has passed */

@@ -338,7 +338,7 @@ PAGED_TEST(picked_pages_have_the_same_chance) {
 }
 
 /* statm has 100 anonymous pages more than were there to be counted. */
-PAGED_TEST(anonymous_pages_that_were_not_counted_are_told) {
+PAGED_TEST(uncounted_anonymous_pages_are_reported) {
   struct page_sample s;
 
   put_beside_shmem(f);
@@ -393,7 +393,7 @@ PAGED_TEST(pages_that_take_a_read_each_are_drawn) {
 
 /* --- failures --- */
 
-PAGED_TEST(failures_are_told) {
+PAGED_TEST(failures_are_returned) {
   static const struct {
     const char *missing, *path, *text;
     int result;
@@ -431,7 +431,7 @@ PAGED_TEST(failures_are_told) {
 }
 
 /* Root may open all: so the test is another user meanwhile. */
-PAGED_TEST(refused_pagemap_is_told) {
+PAGED_TEST(refused_pagemap_is_an_error) {
   static const struct {
     const char *path;
     int result;

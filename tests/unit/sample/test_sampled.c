@@ -14,7 +14,8 @@ static void assert_near(double is, double expected, double most) {
     fail_msg("%.0f is not near %.0f", is, expected);
 }
 
-/* A kind of memory: parts of its pages, and the number of their sharers. */
+/* Describes a kind of memory: parts of its pages, and the number of their
+ * sharers. */
 struct memory {
   double bytes, part; /* of the pages that are shared */
   unsigned sharers;
@@ -186,8 +187,8 @@ TEST(samples_of_quiet_memory_add_up) {
   assert_true(held >= 9900);
 }
 
-/* Far from the estimate: there is no mean of the two. But the next estimate may
- * be off again. */
+/* The sample is far from the estimate, and no mean of the two is taken. But the
+ * next estimate may be off again. */
 TEST(sample_that_is_far_off_takes_the_place_of_the_estimate) {
   struct sampled s = {.swap = 0}, before = {.swap = 0};
   struct sampled_error error = {.pss[PAGE_ANON].noise = MIB};
@@ -257,7 +258,7 @@ TEST(parts_add_up) {
 }
 
 /* The lag of one is the lag of all: it does not add up by squares. */
-TEST(noise_is_of_each_and_lag_of_all) {
+TEST(noise_is_independent_and_lag_is_common) {
   struct sampled_error e = {.pss[PAGE_ANON] = {.noise = 30, .lag = 5},
                             .pss[PAGE_FILE] = {.noise = 40, .lag = -9},
                             .pss_bound = 3};
