@@ -15,7 +15,7 @@ static bool is_equal(struct span s, const char *text) {
   return s.len == strlen(text) && memcmp(s.text, text, s.len) == 0;
 }
 
-TEST(the_line_that_tells_most_is_chosen) {
+TEST(most_specific_line_is_chosen) {
   static const struct {
     const char *name, *text;
     size_t len;
@@ -103,7 +103,8 @@ TEST(captures_are_placed) {
 
 typedef bool (*find_function)(struct span path, struct span *ret);
 
-/* A line of cgroup-paths: what it is, the path, and what is found in it. */
+/* Each line of cgroup-paths has a name, the path, and the attributes of the
+ * path. */
 static const struct {
   const char *name;
   find_function find;

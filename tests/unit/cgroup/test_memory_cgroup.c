@@ -31,7 +31,7 @@ static void write_file(const char *path, const char *text) {
   proctree_write(&tree, path, text, strlen(text));
 }
 
-/* The cgroup of process 10, in the unified hierarchy. */
+/* Puts process 10 into a cgroup of the unified hierarchy. */
 static void put_unified(const char *path) {
   char text[256];
 
@@ -95,7 +95,7 @@ FIXTURE_TEST(the_least_limit_of_a_group_and_those_above_counts) {
   }
 }
 
-FIXTURE_TEST(the_hierarchy_is_that_of_the_controller) {
+FIXTURE_TEST(limit_is_read_from_the_hierarchy_of_the_memory_controller) {
   write_file("10/cgroup", "5:memory:/web\n0::/web\n");
   write_file(CG "/web/memory.max", "1\n");
   write_file(V1 "/web/memory.limit_in_bytes", "3\n");
@@ -117,12 +117,12 @@ FIXTURE_TEST(groups_of_another_namespace_are_not_found) {
 }
 
 /* The control groups of this host say nothing about a captured tree. */
-FIXTURE_TEST(without_a_hierarchy_or_a_cgroup_there_is_no_limit) {
+FIXTURE_TEST(limit_is_unknown_without_a_hierarchy_or_a_cgroup) {
   put_unified("/");
   assert_int_equal(read_limit("/"), CGROUP_LIMIT_NONE);
   write_file(CG "/memory.max", "17\n");
   assert_int_equal(read_limit("/"), 17);
-  /* As with a kernel without control groups. */
+  /* A kernel without control groups has no such file. */
   proctree_unlink(&tree, "10/cgroup");
   assert_int_equal(read_limit("/"), CGROUP_LIMIT_NONE);
 }
