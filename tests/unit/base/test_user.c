@@ -50,7 +50,7 @@ CACHE_TEST(a_uid_without_name_is_written_as_a_number) {
   assert_int_equal(asked, 2); /* that there is none is kept too */
 }
 
-CACHE_TEST(no_end_of_uids_takes_no_end_of_memory) {
+CACHE_TEST(any_number_of_uids_takes_limited_memory) {
   char want[32];
 
   for (uint32_t uid = 165536; uid-- > 100000;) {
@@ -61,7 +61,7 @@ CACHE_TEST(no_end_of_uids_takes_no_end_of_memory) {
   }
 }
 
-CACHE_TEST(as_many_as_it_holds_are_asked_for_once) {
+CACHE_TEST(each_user_in_a_full_cache_is_looked_up_once) {
   for (int again = 0; again < 2; again++)
     for (uint32_t uid = 0; uid < ENTRIES_MAX; uid++)
       name_of(c, uid);
@@ -86,7 +86,7 @@ TEST(the_system_is_asked_without_another_lookup) {
   user_cache_done(&c);
 }
 
-/* A directory server that answers when it is told to. */
+/* Stands for a directory server that answers when the test posts may_answer. */
 static sem_t is_asked, may_answer;
 static struct user_cache *shared;
 
@@ -101,7 +101,7 @@ static void *ask(void *uid) {
   return NULL;
 }
 
-CACHE_TEST(while_a_lookup_waits_no_other_begins) {
+CACHE_TEST(only_one_lookup_runs_at_a_time) {
   char name[USER_NAME_SIZE];
   uint32_t uid = 1002;
   pthread_t thread;
@@ -159,7 +159,7 @@ int __wrap_getpwuid_r(uid_t uid, struct passwd *pw, char *buffer, size_t size,
 
 /* A user that is not there is kept as a number; one that could not be asked for
  * is asked for again. */
-TEST(failures_that_pass_are_told_from_users_that_are_not_there) {
+TEST(temporary_failures_differ_from_unknown_users) {
   static const struct {
     int error;
     bool is_passing;
