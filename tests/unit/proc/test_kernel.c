@@ -153,7 +153,7 @@ static void put(const struct proctree *tree, const char *path,
     proctree_write(tree, path, text, strlen(text));
 }
 
-/* The texts of run and pages_sharing; NULL where there is no such file. */
+/* The texts of run and pages_sharing; NULL means that there is no such file. */
 TEST(merging_is_where_it_runs_and_has_merged_something) {
   static const struct {
     const char *run, *sharing;
@@ -195,7 +195,7 @@ static uint64_t zram_of(const struct proctree *tree) {
   return bytes;
 }
 
-/* mm_stat: the original data, compressed, memory used, its limit, … */
+/* mm_stat has the original data, compressed, memory used, its limit, … */
 TEST(zram_is_the_memory_of_all_devices) {
   struct proctree tree;
 

@@ -106,7 +106,8 @@ static void assert_is(const struct mapping *m, const char *wanted) {
   assert_string_equal(text, wanted);
 }
 
-/* Ranks them: these come first, each behind a blank. */
+/* Ranks the mappings, and asserts which come first; `wanted` has a blank before
+ * each. */
 static void assert_ranked(struct mapping_table *t, size_t max,
                           const char *wanted) {
   const struct mapping *m;
@@ -120,7 +121,7 @@ static void assert_ranked(struct mapping_table *t, size_t max,
   assert_string_equal(text, wanted);
 }
 
-/* Over all mappings, ranked or not. */
+/* Asserts a sum over all mappings, ranked or not. */
 static void assert_sum(const struct mapping_table *t,
                        const struct rollup *sum) {
   struct rollup total = {0};
@@ -166,7 +167,7 @@ TABLE_TEST(any_number_of_names_of_any_length_is_found_again) {
   assert_int_equal(t->mappings[n].name_len, 1);
 }
 
-TEST(a_text_that_is_no_smaps_is_refused) {
+TEST(text_that_is_not_smaps_is_refused) {
   static const struct text_case cases[] = {
       {"no field", TEXT("1000-2000 rw-p 00000000 00:00 0 \n")},
       {"fields of nothing", TEXT(FIELDS(4))},

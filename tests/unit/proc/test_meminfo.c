@@ -64,7 +64,7 @@ TEST(every_key_is_read) {
   assert_int_equal(m.hugetlb_bytes, 24 * KIB);
 }
 
-TEST(keys_that_a_kernel_lacks_are_told) {
+TEST(missing_keys_are_reported_as_unknown) {
   static const struct {
     const char *file;
     unsigned known;

@@ -38,7 +38,7 @@ TEST(mounts_have_a_device_and_a_type) {
   }
 }
 
-TEST(other_lines_are_no_mounts) {
+TEST(malformed_lines_are_refused) {
   static const char *const texts[] = {
       "",
       "\n",

@@ -5,7 +5,7 @@
 /* fs/proc/task_mmu.c reads a percpu_counter without its parts, whose batch is
  * max(32, 2 * CPUs) (lib/percpu_counter.c); before 6.2 each thread keeps the
  * pages of TASK_RSS_EVENTS_THRESH faults, each of which maps up to 64 KiB. */
-TEST(the_release_says_what_to_expect_at_first) {
+TEST(first_precision_is_by_the_release) {
   static const struct {
     unsigned major, minor, cpus;
     uint32_t threads;
@@ -82,7 +82,7 @@ TEST(a_kernel_that_is_off_is_found_out) {
 
 /* A few processes map what statm counts otherwise, or change while they are
  * read: that says nothing of the kernel. */
-TEST(a_few_that_differ_prove_nothing) {
+TEST(a_few_differences_prove_nothing) {
   struct precision p = {.n = 0};
 
   learn(&p, 49, 0);
@@ -92,7 +92,7 @@ TEST(a_few_that_differ_prove_nothing) {
   assert_int_equal(precision_pages(&p, 1, false, 0), 200000);
 }
 
-TEST(what_was_learnt_is_forgotten) {
+TEST(learnt_peaks_are_forgotten) {
   struct precision p = {.n = 0};
 
   learn(&p, 1000000, UINT64_MAX);

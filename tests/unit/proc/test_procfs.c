@@ -144,7 +144,7 @@ FIXTURE_TEST(head_of_a_file_is_cut) {
   assert_string_equal(span.text, "1 2");
 }
 
-FIXTURE_TEST(outcomes_are_told_apart) {
+FIXTURE_TEST(each_kind_of_failure_has_its_own_result) {
   uint32_t tids[1];
   size_t n;
   struct span span;
@@ -160,7 +160,7 @@ FIXTURE_TEST(outcomes_are_told_apart) {
   assert_int_equal(procfs_read_link(f->procfs, 10, "statm", &span), -EINVAL);
 }
 
-FIXTURE_TEST(link_is_read_whole) {
+FIXTURE_TEST(whole_link_is_read) {
   char target[3001], path[128];
   struct span span;
 
@@ -192,12 +192,12 @@ static size_t take_lines(void *ctx, const char *text, size_t len) {
   return used;
 }
 
-FIXTURE_TEST(pieces_join_to_the_whole) {
+FIXTURE_TEST(pieces_join_to_the_whole_file) {
   struct pieces pieces = {0};
   size_t size = 0, cap = 5 << 20;
   char *text = malloc(cap);
 
-  /* Lines of all lengths, one of them longer than the buffer at first. */
+  /* Lines have all lengths, and one is longer than the buffer at first. */
   for (size_t i = 0; i < 3000; i++) {
     size_t len = i == 1500 ? 50000 : i % 1000;
 
@@ -272,7 +272,7 @@ FIXTURE_TEST(threads_are_counted_by_links) {
   assert_int_equal(n, 77);
 }
 
-/* A link with our pid, by which the tree is ours; and what is none. */
+/* A link with our pid makes the tree ours, and other files do not. */
 FIXTURE_TEST(tree_is_ours_where_self_is_us) {
   char own[16], path[128];
   const struct {
@@ -299,7 +299,7 @@ FIXTURE_TEST(tree_is_ours_where_self_is_us) {
   }
 }
 
-/* And not every file system says in its list what is a directory. */
+/* Not every file system shows in its list which entries are directories. */
 FIXTURE_TEST(a_process_that_is_listed_twice_is_listed_once) {
   const struct procfs_entry *entries;
   size_t n = 0;

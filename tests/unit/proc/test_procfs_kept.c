@@ -141,7 +141,7 @@ TREE_TEST(no_more_files_are_kept_than_the_most) {
 }
 
 /* The numbers are taken by others meanwhile. */
-TREE_TEST(no_file_is_kept_where_there_is_no_number) {
+TREE_TEST(no_file_is_kept_if_descriptors_run_out) {
   struct procfs_file file = {0};
   struct kept k = keep_files(tree, PROCFS_KEPT_LEAST_FD + 2);
   int taken[2];
@@ -180,7 +180,7 @@ TREE_TEST(file_outside_of_the_tree_is_kept_until_it_fails) {
   end_keeping(&k);
 }
 
-/* Of a captured tree, a writer may put other files in the place of these. */
+/* In a captured tree, a writer may replace these files. */
 TREE_TEST(no_file_is_kept_without_room_or_of_unknown_origin) {
   static const struct {
     const char *name;

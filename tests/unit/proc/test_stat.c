@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* All that the kernel prints behind the name of an idle process. */
+/* All that the kernel prints after the name of an idle process. */
 #define REST                                                                   \
   " S 3510 3510 2607 0 -1 4194304 103 0 0 0 0 0 0 0 20 0 1 0 83042 3133440 "   \
   "375 18446744073709551615 94557973966848 94557973986729 140720832734336 0 "  \

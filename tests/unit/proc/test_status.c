@@ -57,7 +57,7 @@ TEST(a_known_key_with_another_value_is_rejected) {
   fixture_refuse(cases, LENGTH(cases), is_taken);
 }
 
-TEST(a_text_cut_short_gives_no_other_value) {
+TEST(text_that_is_cut_short_never_changes_a_value) {
   static const char *const names[] = {"status-6.18", "status-4.9",
                                       "status-6.18-kthread"};
   struct status_sample whole, s;
