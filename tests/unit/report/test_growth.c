@@ -130,7 +130,7 @@ static double leak_in_steps(struct setting *s, double t) {
   return 500 * MB + MB * step * floor(t / step + s->phase);
 }
 
-TEST(a_leak_of_1_mb_a_second_is_told_within_20_minutes) {
+TEST(a_leak_of_1_mb_a_second_is_found_within_20_minutes) {
   static const history leaks[] = {leak_later, leak_later_in_waves};
   static const double intervals[] = {1, 10, 60};
 
@@ -147,7 +147,7 @@ TEST(a_leak_of_1_mb_a_second_is_told_within_20_minutes) {
     }
 }
 
-TEST(a_leak_since_the_start_is_told_when_a_quarter_of_the_window_is_over) {
+TEST(a_leak_since_the_start_is_found_after_a_quarter_of_the_window) {
   for (uint64_t seed = 1; seed <= 100; seed++) {
     struct setting s = set(HOUR, 10, seed);
     struct told told = play(&s, leak, 2 * HOUR);
@@ -176,7 +176,7 @@ TEST(a_dump_does_not_change_the_speed_of_a_leak) {
   }
 }
 
-TEST(a_leak_is_told_in_windows_of_any_length) {
+TEST(a_leak_is_found_in_windows_of_any_length) {
   static const double windows[] = {600, 3600, DAY, 7 * DAY};
 
   for (size_t i = 0; i < LENGTH(windows); i++) {
@@ -194,7 +194,7 @@ static double leak_for_weeks(struct setting *s, double t) {
 }
 
 /* An hour of it is less than a hundredth of the memory after two days. */
-TEST(a_leak_is_told_until_it_ends) {
+TEST(a_leak_is_reported_until_it_ends) {
   struct setting s = set(HOUR, 60, 1);
   double end = 6 * DAY * long_times();
   struct told told = play(&s, leak_for_weeks, end);
@@ -246,7 +246,7 @@ static double is_loaded(struct setting *s, double t) {
   return 100 * MB + 2000 * MB * part + moves_by_chance();
 }
 
-/* A fifth of the window, once in 24 of them. */
+/* A dump lasts a fifth of the window, and comes once in 24 windows. */
 static double dumps_at_night(struct setting *s, double t) {
   double now = fmod(t / s->window + 24 * s->phase, 24) * 5;
   double dump = now < 1 ? now : now < 1.5 ? 1 : 0;
@@ -316,7 +316,7 @@ static void assert_innocent(double window, double interval, uint64_t seeds) {
     }
 }
 
-TEST(no_leak_is_told_in_any_window) {
+TEST(stable_memory_is_never_taken_for_a_leak) {
   assert_innocent(600, 1, 4);
   assert_innocent(600, 10, 20);
   assert_innocent(600, 60, 20);
@@ -327,7 +327,7 @@ TEST(no_leak_is_told_in_any_window) {
   assert_innocent(DAY, 600, 20);
 }
 
-TEST(what_wanders_slowly_is_rarely_told_as_a_leak) {
+TEST(slow_random_changes_are_rarely_taken_for_a_leak) {
   unsigned n = 0;
 
   for (uint64_t seed = 1; seed <= 100; seed++) {
@@ -347,7 +347,7 @@ static double one_percent(struct setting *s, double t) {
   return 9000 * MB + 85 * MB * t / s->window;
 }
 
-TEST(a_rise_that_does_not_matter_is_no_growth) {
+TEST(a_rise_that_does_not_matter_is_not_growth) {
   static const history small[] = {trickle, one_percent};
 
   for (size_t i = 0; i < LENGTH(small); i++) {
@@ -357,7 +357,7 @@ TEST(a_rise_that_does_not_matter_is_no_growth) {
   }
 }
 
-TEST(an_interval_above_a_tenth_of_the_window_tells_nothing) {
+TEST(growth_is_unknown_with_an_interval_above_a_tenth_of_the_window) {
   struct setting s = set(600, 75, 1);
 
   assert_true(play(&s, leak, DAY).known == NEVER);
@@ -365,7 +365,7 @@ TEST(an_interval_above_a_tenth_of_the_window_tells_nothing) {
 
 /* --- what is learnt --- */
 
-/* From 6 to 8 o'clock to 5 GB, and back at 20. */
+/* The load rises to 5 GB from 6 to 8 o'clock, and falls back at 20. */
 static double load_of_a_day(struct setting *s, double t) {
   double hour = fmod(t, DAY) / HOUR;
   double part = hour < 6 ? 0 : fmin((hour - 6) / 2, 1);
@@ -381,7 +381,7 @@ static double fills_once(struct setting *s, double t) {
   return load_of_a_day(s, t) + 6000 * MB * part;
 }
 
-TEST(the_load_of_each_day_is_told_once) {
+TEST(a_daily_load_is_taken_for_growth_once) {
   static const struct {
     history memory;
     double first;        /* within the hour that follows */
@@ -400,7 +400,8 @@ TEST(the_load_of_each_day_is_told_once) {
     }
 }
 
-/* Up to the noon, and down to the midnight; each day of another height. */
+/* Memory rises until noon and falls until midnight, each day to another height.
+ */
 static double swings_each_day(struct setting *s, double t) {
   double day = t / DAY;
 
@@ -412,7 +413,7 @@ static double swings_each_day(struct setting *s, double t) {
          500 * MB * s->height * (1 - cos(day * 2 * acos(-1)));
 }
 
-TEST(what_is_learnt_reaches_down_to_where_it_came_to) {
+TEST(a_swing_that_was_learnt_is_rarely_taken_for_growth_again) {
   unsigned n = 0, histories = long_times();
 
   for (uint64_t i = 0; i < histories; i++) {
@@ -433,7 +434,7 @@ static double rise_and_leak(struct setting *s, double t) {
          MB * fmax(t - 5 * HOUR - wait_seconds, 0);
 }
 
-/* When the leak is told, in seconds after it began. */
+/* Returns how many seconds after its begin the leak is found. */
 static double told_after(double wait, double top) {
   struct growth g;
   double began = 5 * HOUR + wait;
@@ -450,14 +451,14 @@ static double told_after(double wait, double top) {
   return NEVER;
 }
 
-TEST(a_leak_is_told_above_what_has_come_down) {
+TEST(a_leak_is_found_above_a_peak_that_was_learnt) {
   double after = told_after(4 * HOUR, 4000);
   /* 4,000 MB and a quarter, at 1 MB a second; the lowest amount of the last
    * part of the window may be ten minutes old. */
   assert_true(after > 4900 && after < 5900);
 }
 
-TEST(what_was_learnt_is_forgotten) {
+TEST(learnt_peaks_are_forgotten) {
   double after = told_after(31 * HOUR, 4000);
 
   assert_true(after > 0 && after <= 1200);
@@ -493,7 +494,7 @@ TEST(a_restart_begins_anew) {
   }
 }
 
-TEST(what_is_unknown_or_uncertain_is_no_point) {
+TEST(unknown_and_uncertain_values_make_no_point) {
   for (int way = 0; way < 3; way++) {
     struct growth g;
 
@@ -512,7 +513,7 @@ TEST(what_is_unknown_or_uncertain_is_no_point) {
   }
 }
 
-TEST(a_rise_within_the_error_is_no_growth) {
+TEST(a_rise_within_the_error_is_not_growth) {
   for (uint64_t error = 1; error <= 2; error++) {
     struct growth g;
     bool is_told = false;

@@ -19,7 +19,7 @@ static double saturation(double x) { return 1 - exp(-x); }
 static double hyperbola(double x) { return x / (1 + x); }
 static double ramp(double x) { return fmin(x, 1); }
 
-/* Amounts in MB, times in seconds; what is 0 is not there. */
+/* Amounts are in MB, times in seconds; 0 means that a part is absent. */
 struct shape {
   const char *name;
   double window, interval;           /* 0: an hour, 10 s */

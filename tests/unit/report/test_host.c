@@ -64,7 +64,7 @@ static bool has_value(const struct host_account *a, const char *name,
   return false;
 }
 
-/* Numbers in MiB, by name: "tmpfs=512 tmpfs_error=0". */
+/* Numbers in MiB, by name: Asserts values like "tmpfs=512 tmpfs_error=0". */
 static void check(const struct meminfo_sample *m,
                   const struct host_processes *h, const char *values) {
   struct host_account a = account(m, h, NULL);
@@ -81,7 +81,7 @@ static void check(const struct meminfo_sample *m,
 
 /* --- where each part comes from --- */
 
-TEST(huge_pages_are_told_by_use) {
+TEST(huge_pages_are_divided_into_used_and_free) {
   static const struct {
     const char *name;
     uint64_t total, unused, size, hugetlb, unused_of_others;
@@ -221,7 +221,7 @@ TEST(too_much_is_cut_where_it_is_least_certain) {
 }
 
 /* What a kernel without some key has of it is unaccounted. */
-TEST(missing_keys_are_no_parts) {
+TEST(missing_keys_make_unknown_parts) {
   struct meminfo_sample m = plain();
   uint64_t rest = account(&m, NULL, NULL).bytes[HOST_UNACCOUNTED];
   struct host_account a;

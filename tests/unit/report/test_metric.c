@@ -10,7 +10,7 @@
 #define UNKNOWN ((double)NAN)
 #define MAX_VALUES 96
 
-/* The identifiers of all values. The name in Report is what is behind the
+/* All values have these identifiers. The name in Report is the part after the
  * dash, or all of it. */
 static const char *const identifiers[] = {
     "memory-pss", "memory-uss", "memory-rss", "memory-shared", "memory-swap",
@@ -18,7 +18,7 @@ static const char *const identifiers[] = {
     "count-unreadable", "memory-cgroup", "memory-cgroup_limit",
     "percent-cgroup_limit", "count-oom_kill", "uptime", "gauge-growth",
     "duration-until_limit",
-    /* In "detail" alone: */
+    /* Only "detail" has these: */
     "memory-pss_anon", "memory-pss_file", "memory-pss_shmem",
     "memory-pss_dirty", "memory-private_clean", "memory-private_dirty",
     "memory-shared_clean", "memory-shared_dirty", "memory-referenced",
@@ -63,7 +63,7 @@ static const char *name_of(const char *identifier) {
   return dash ? dash + 1 : identifier;
 }
 
-/* A host that tells everything. */
+/* The host shows everything. */
 static const struct metric_context all_known = {KNOWN, 1024 * MIB, true};
 
 /* The control group that is all of a group. */
@@ -155,8 +155,8 @@ static void check(const struct values *v, const char *identifier, double want) {
     fail_msg("%s: %f", identifier, got);
 }
 
-/* Values by their identifiers: "memory-pss=3m memory-rss=4k uptime=nan", where
- * m is MiB and k is KiB. */
+/* Asserts values by their identifiers: "memory-pss=3m memory-rss=4k
+ * uptime=nan", where m is MiB and k is KiB. */
 static void check_all(const struct values *v, const char *want) {
   char identifier[64], unit;
   double value;
@@ -173,7 +173,7 @@ static void check_all(const struct values *v, const char *want) {
   assert_string_equal(want, "");
 }
 
-/* A group of one member, with another amount in every field. */
+/* Returns a group of one member, with another amount in every field. */
 static struct usage make_usage(void) {
   struct rollup r = {.known = KNOWN};
   struct statm_sample statm = {5000, 700, 300, 40, 1500};
@@ -195,7 +195,7 @@ static struct usage make_usage(void) {
   return u;
 }
 
-/* One name is that of two values: a limit, and the percentage of it. */
+/* One name stands for two values: a limit, and the percentage of it. */
 TEST(every_metric_has_a_name_of_its_own) {
   struct usage u = make_usage();
   metric_set all = 0;
@@ -230,7 +230,7 @@ TEST(other_names_are_refused) {
   }
 }
 
-TEST(every_value_is_the_one_it_says) {
+TEST(every_value_is_published_under_its_name) {
   struct usage u = make_usage();
   struct values v =
       publish_whole(&u, "detail", (struct report){.percentage = CHOICE_YES});
@@ -348,7 +348,7 @@ TEST(a_group_that_may_hide_a_process_reports_nothing) {
       MAX_VALUES);
 }
 
-TEST(what_the_host_does_not_tell_is_not_published) {
+TEST(unknown_values_of_the_host_are_not_published) {
   struct usage u = make_usage();
   const struct report both = {.percentage = CHOICE_YES};
   const struct metric_context none = {.has_uptime = false};
@@ -357,7 +357,7 @@ TEST(what_the_host_does_not_tell_is_not_published) {
   assert_int_equal(publish(&u, "uptime", both, all_known).n, 1);
 }
 
-TEST(page_tables_are_unknown_where_those_of_no_member_are_known) {
+TEST(page_tables_are_unknown_if_no_member_has_known_ones) {
   struct usage u = {.page_tables = 8 * KIB, .tables_unknown = 1};
   struct values v = publish_all(&u);
 
@@ -419,7 +419,7 @@ TEST(the_limit_is_the_lower_of_its_own_and_the_memory_of_the_host) {
         cases[i].mem_total, cases[i].want);
 }
 
-TEST(the_percentage_of_the_limit_is_that_of_the_working_set) {
+TEST(the_percentage_of_the_limit_is_of_the_working_set) {
   struct cgroup_memory m = {.known = CGROUP_HAS_BYTES | CGROUP_HAS_LIMIT |
                                      CGROUP_HAS_FILE,
                             .bytes = 1000,

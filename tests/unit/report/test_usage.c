@@ -55,7 +55,7 @@ TEST(statm_adds_up_in_bytes) {
                                           .shared_pages = 200,
                                           .text_pages = 40,
                                           .data_pages = 5};
-  /* Above 4 GiB, on a kernel with pages of 64 KiB. */
+  /* The sum exceeds 4 GiB, on a kernel with pages of 64 KiB. */
   static const struct statm_sample big = {.size_pages = UINT32_MAX};
   struct usage u = {.processes = 0};
 
@@ -85,7 +85,7 @@ static struct rollup draw_rollup(void) {
   return r;
 }
 
-TEST(a_guess_of_what_cannot_be_read_covers_nothing) {
+TEST(guesses_of_unreadable_members_do_not_count_as_coverage) {
   const struct doubt whole = {.common = 90 * KIB};
   struct rollup large = make_rollup(90, 90, 0, 30);
   struct rollup small = make_rollup(10, 10, 0, 0);
@@ -216,7 +216,7 @@ TEST(a_newcomer_is_guessed_from_those_that_are_known) {
 
 /* The one member that is known has 160 kB, at a quarter of it; the newcomer 40
  * MB, which it can share with nobody. */
-TEST(what_no_member_has_is_guessed_to_be_private) {
+TEST(memory_that_no_member_shares_is_guessed_to_be_private) {
   static const struct statm_sample large = {.resident_pages = 10000 + 15,
                                             .shared_pages = 15};
   struct rollup r = make_rollup(200, 100, 50, 650), got;
@@ -293,7 +293,7 @@ static void assert_part(double part, double kib) {
     fail_msg("%f and not %f KiB", part / (double)KIB, kib);
 }
 
-/* Common errors by themselves, others as their squares. */
+/* Common errors add up, and others add up as squares. */
 TEST(parts_by_cause_add_up_to_the_error) {
   static const struct doubt one = {.common = 4 * KIB, .independent = 6 * KIB};
   static const struct doubt other = {.independent = 8 * KIB};
