@@ -68,7 +68,7 @@ static parsed read_it(void) {
   return document;
 }
 
-/* The processes in their order, "11 14", and the number of those left out. */
+/* Asserts the processes in their order, "11 14", and how many were left out. */
 static void assert_members(parsed d, const char *pids, uint64_t left_out) {
   char found[256] = "";
 
@@ -157,7 +157,7 @@ WORLD_TEST(a_long_capture_has_the_sums_of_its_beginning) {
 
 /* Each look at the clock takes a microsecond: some of a hundred are read in a
  * cycle, and not one alone. */
-WORLD_TEST(a_budget_is_for_as_many_as_it_takes) {
+WORLD_TEST(capture_reads_as_many_members_as_the_budget_allows) {
   w->settings.read_budget_percent = 100 * 20e-6 / 10 / 5; /* of 10 s */
   w->settings.capture.top_processes = 100;
   put_many(w, 100);
@@ -369,7 +369,7 @@ WORLD_TEST(the_last_known_members_are_the_largest) {
   assert_int_equal(parsed_integer(d, "groups.0.processes"), 20);
 }
 
-WORLD_TEST(the_last_known_members_are_no_more_than_the_top) {
+WORLD_TEST(the_number_of_last_known_members_is_limited) {
   w->settings.capture.top_processes = 2;
   put(w, 50, "other", 100);
   put_many(w, 4);
@@ -434,10 +434,10 @@ static void play(struct world *w, const char *script) {
 /* A service manager starts it again at once. */
 #define RESTART "-10 -11 +20=70 "
 
-/* An alarm about a kill is about the processes that were killed, and all others
- * are about those of now. Of what ended, the largest count: the service manager
- * stops the others, which takes a moment. */
-TEST(what_was_last_known_is_of_the_life_that_has_ended) {
+/* A capture for a kill has the processes that were killed, and any other has
+ * the present ones. Of what ended, the largest count: the service manager stops
+ * the others, which takes a moment. */
+TEST(last_known_values_belong_to_the_life_that_has_ended) {
   static const struct {
     const char *name;
     uint32_t n; /* from 10 on, of 1000 kB, 1100 kB … */
@@ -605,6 +605,6 @@ WORLD_TEST(a_summary_has_the_limit_of_the_control_group) {
   assert_int_equal(limit_of(w, "8388608\n"), 8 * MIB);
 }
 
-WORLD_TEST(no_limit_is_none_in_a_summary) {
+WORLD_TEST(summary_has_no_limit_if_there_is_none) {
   assert_int_equal(limit_of(w, "max\n"), 0);
 }

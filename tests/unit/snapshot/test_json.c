@@ -145,7 +145,7 @@ TEST(numbers_that_no_reader_can_hold_are_limited) {
 
 /* --- errors ----------------------------------------------------------------*/
 
-/* An array of `n` strings of one byte: 4 n + 1 bytes. */
+/* Writes an array of `n` strings of one byte, which has 4 n + 1 bytes. */
 static void write_array(struct json *j, size_t n) {
   json_array(j, NULL);
   for (size_t i = 0; i < n; i++)

@@ -44,7 +44,7 @@ static void put_group(struct world *w, uint32_t pid, const char *comm) {
   world_group(w, comm, "Comm", comm, NULL, NULL);
 }
 
-/* Groups "a", "b" … of one process each. */
+/* Puts groups "a", "b" … of one process each. */
 static void put_letters(struct world *w, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
     put_group(w, 10 + i, (char[]){(char)('a' + (int)i), '\0'});
@@ -102,8 +102,8 @@ static void assert_stated(struct world *w, unsigned step, const unsigned *times,
   assert_int_equal(world_n_written(), n);
 }
 
-/* Half an interval early is near enough; more is not. The first cycle may be
- * that of collectd -T. */
+/* Half an interval early is near enough; more is not. The first cycle may be a
+ * run of collectd -T. */
 TEST(a_state_is_written_at_its_interval) {
   static const struct {
     const char *name;
@@ -194,7 +194,7 @@ TEST(alarms_lead_to_captures) {
   }
 }
 
-WORLD_TEST(failures_come_before_all_that_wait) {
+WORLD_TEST(alarms_of_severity_failure_come_first) {
   world_keep_captures(w);
   put_letters(w, 20);
   cycle(w, 10);
@@ -211,7 +211,7 @@ WORLD_TEST(failures_come_before_all_that_wait) {
   assert_string_equal(subjects(w), "rsabcdefghijklmn");
 }
 
-WORLD_TEST(without_captures_alarms_come_to_nothing) {
+WORLD_TEST(without_captures_alarms_are_ignored) {
   put_letters(w, 1);
   play(w, ".a."); /* no snapshots at all */
   world_stop(w);
@@ -282,7 +282,8 @@ WORLD_TEST(a_group_is_not_captured_again_while_it_is) {
   assert_string_equal(subjects(w), "a");
 }
 
-/* A full disk is no better for trying. The directory is tried at start. */
+/* It does not help to try a full disk again. The directory is tried at start.
+ */
 WORLD_TEST(a_capture_that_cannot_be_written_counts_too) {
   world_keep_captures(w);
   proctree_write(&w->tree, "captures", "", 0);
@@ -314,7 +315,7 @@ WORLD_TEST(the_first_cycle_makes_no_directory) {
 
 #define TIMEOUT_NS (100 * NS_PER_MS)
 
-/* A member of "a", the larger the greater its pid. */
+/* Puts a member of "a", which is the larger the greater its pid is. */
 static void put_member(struct world *w, uint32_t pid) {
   put(w, pid, "a", 10 * pid);
 }

@@ -55,7 +55,7 @@ static parsed capture(struct world *w, const char *group) {
   return next_state(w);
 }
 
-/* A process of 8 MiB with two threads, 2 MiB of it shared. */
+/* Returns a process of 8 MiB with two threads, 2 MiB of it shared. */
 static struct fake fake_member(uint32_t pid, const char *comm) {
   struct fake f = fake_process(pid, comm);
 
@@ -94,7 +94,7 @@ static uint64_t page_size(void) { return (uint64_t)sysconf(_SC_PAGESIZE); }
 
 /* --- the head --------------------------------------------------------------*/
 
-WORLD_TEST(head_says_what_of_and_when) {
+WORLD_TEST(head_has_host_time_and_trigger) {
   struct utsname system;
   parsed d;
 
@@ -114,7 +114,7 @@ WORLD_TEST(head_says_what_of_and_when) {
   assert_string_equal(parsed_string(d, "kernel"), system.release);
   assert_int_equal(parsed_integer(d, "page_size"), page_size());
   assert_string_equal(parsed_keys(d, "trigger"), "kind ");
-  /* What is not known is left out. */
+  /* Unknown values are left out. */
   proctree_unlink(&w->tree, "meminfo");
   free(w->settings.host);
   w->settings.host = NULL;
@@ -200,7 +200,7 @@ WORLD_TEST(a_group_that_may_have_members_has_no_counts) {
   parsed_assert(g, "processes=0 threads=0 unreadable=0");
 }
 
-/* What a tree with the files of a host tells besides. */
+/* A tree with the files of a host has more values. */
 WORLD_TEST(page_tables_stacks_and_uptime_are_of_groups_and_processes) {
   static const char uptime[] = "100.00 50.00\n";
   struct fake a = fake_member(10, "g"), b = fake_member(11, "g");
@@ -254,7 +254,7 @@ WORLD_TEST(an_unreadable_member_is_guessed_beside_others_only) {
 
 /* --- processes --- */
 
-WORLD_TEST(a_process_that_was_read_has_all_of_it) {
+WORLD_TEST(process_that_was_read_has_all_keys) {
   struct fake f = fake_member(10, "g");
   parsed p;
 
@@ -300,7 +300,7 @@ WORLD_TEST(unknown_values_of_a_process_are_left_out) {
   assert_source(d, 11, "unreadable");
 }
 
-/* The error of the group is told by cause, as far as that is a hundredth. */
+/* The error of the group has its causes, except those below a hundredth. */
 WORLD_TEST(an_estimate_has_an_age_and_an_error_with_its_cause) {
   struct fake f = fake_member(10, "g");
   parsed p, g;
@@ -326,7 +326,7 @@ WORLD_TEST(an_estimate_has_an_age_and_an_error_with_its_cause) {
                    parsed_integer(g, "pss_error"));
 }
 
-WORLD_TEST(what_was_never_read_is_guessed_and_put_off) {
+WORLD_TEST(process_that_was_never_read_is_guessed_and_deferred) {
   parsed p;
 
   w->settings.policy.refresh = REFRESH_ADAPTIVE;

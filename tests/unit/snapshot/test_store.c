@@ -111,7 +111,7 @@ static int unmake(void **state) {
 
 #define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct place *p)
 
-/* The path of something in the tree. */
+/* Returns the path of a file in the tree. */
 static const char *at(struct place *p, const char *name) {
   snprintf(p->path, sizeof(p->path), "%s/%s", p->tree.root, name);
   return p->path;
@@ -280,7 +280,7 @@ FIXTURE_TEST(a_directory_that_is_there_is_not_made) {
   assert_int_equal(add(p, "web"), 0);
 }
 
-FIXTURE_TEST(a_file_in_place_of_the_directory_is_refused) {
+FIXTURE_TEST(a_file_with_the_path_of_the_directory_is_refused) {
   int r;
 
   queue_document(p, "captures", "a file");
@@ -372,7 +372,7 @@ FIXTURE_TEST(as_many_old_files_go_as_the_bytes_need) {
   assert_true(exists(p, "captures/smaps-20261121T134502Z-a.json"));
 }
 
-FIXTURE_TEST(a_file_that_is_too_large_alone_costs_no_other) {
+FIXTURE_TEST(a_file_that_is_too_large_does_not_remove_others) {
   p->store.max_bytes = 10;
   assert_int_equal(add_at(p, "a", WHEN_NS, "1234567890"), 0);
   assert_int_equal(add_at(p, "b", WHEN_NS, "12345678901"), -EFBIG);
@@ -389,7 +389,7 @@ FIXTURE_TEST(foreign_files_stay_and_are_not_counted) {
       "captures/smaps-2020010dT000000Z-a.json",
       "captures/smaps-20200101T000000z-a.json",
       "captures/smapz-20200101T000000Z-a.json",
-      /* A directory, with a file in it. */
+      /* This is a directory with a file in it. */
       "captures/smaps-20200101T000000Z-a.json/smaps-20200101T000000Z-a.json",
   };
   const size_t n = LENGTH(names);

@@ -1,5 +1,4 @@
-/* The writer and its thread. Nothing here waits for time to pass but where that
- * is what is tested. */
+/* Tests the writer and its thread. Only the tests of waiting let time pass. */
 #include "test.h"
 
 #include "snapshot/writer.h"
@@ -267,7 +266,7 @@ FIXTURE_TEST(restart_adds_nothing_to_the_history_of_the_hour) {
   assert_int_equal(count_files(d->history), 1);
 }
 
-FIXTURE_TEST(history_that_cannot_be_kept_is_told_once_an_hour) {
+FIXTURE_TEST(history_that_cannot_be_kept_is_reported_once_an_hour) {
   assert_int_equal(mkdir(d->history, 0755), 0);
   assert_int_equal(chmod(d->history, 0777), 0);
   give_state_at(d, 5 * HOUR, 2);
@@ -280,7 +279,7 @@ FIXTURE_TEST(history_that_cannot_be_kept_is_told_once_an_hour) {
 
 /* --- writing ---------------------------------------------------------------*/
 
-FIXTURE_TEST(failures_are_told_with_the_place_that_was_meant) {
+FIXTURE_TEST(failures_are_reported_with_the_intended_path) {
   proctree_write(&d->tree, "captures", "", 0);
   proctree_write(&d->tree, "state/x", "", 0);
   give(d, "web", "x");
@@ -349,7 +348,7 @@ static uint64_t now_ns(void) {
 
 /* The thread is on its own then, and must neither use what is gone nor leave
  * anything behind: the sanitizers watch. */
-FIXTURE_TEST(a_disk_that_hangs_is_left_behind) {
+FIXTURE_TEST(a_hung_disk_does_not_delay_the_end) {
   uint64_t begin_ns = now_ns(), took_ns;
 
   hang_one(d);
