@@ -60,7 +60,7 @@ static void check_could_match(const struct block *blocks, size_t n,
   }
 }
 
-TEST(what_is_known_does_not_rule_a_hidden_program_out) {
+TEST(hidden_program_may_match_by_its_known_attributes) {
   static const struct block blocks[] = {
       {"its name", "g", "Executable /usr/bin/java"},
       {"folder that is a set", "g", "Executable /opt/[ab/]/java"},
@@ -83,7 +83,7 @@ TEST(what_is_known_does_not_rule_a_hidden_program_out) {
   check_could_match(blocks, LENGTH(blocks), &hidden, true);
 }
 
-TEST(what_is_known_rules_a_hidden_program_out) {
+TEST(hidden_program_cannot_match_by_its_known_attributes) {
   static const struct block blocks[] = {
       {"another name", "g", "Executable /usr/bin/python"},
       {"shorter name", "g", "Executable /usr/bin/jav"},
@@ -98,7 +98,7 @@ TEST(what_is_known_rules_a_hidden_program_out) {
   check_could_match(blocks, LENGTH(blocks), &hidden, false);
 }
 
-TEST(first_15_bytes_of_a_name_tell) {
+TEST(hidden_program_may_match_by_15_bytes_of_its_name) {
   static const struct block same[] = {
       {"16 bytes", "g", "Executable /usr/bin/prometheus-alert"},
       {"16 bytes and $", "g", "ExecutableMatch /prometheus-alert$"}};
@@ -219,7 +219,7 @@ TEST(a_rule_that_makes_no_sense_is_refused) {
   }
 }
 
-TEST(attributes_are_those_of_selectors_and_name) {
+TEST(rule_needs_the_attributes_of_its_selectors_and_name) {
   static const struct {
     struct block block;
     unsigned attributes;

@@ -161,7 +161,7 @@ TEST(malformed_patterns_are_refused) {
   } cases[] = {
       {"empty glob", "Comm", "", "not empty"},
       {"empty regex", "CommMatch", "", "not empty"},
-      /* In the words of regcomp(). */
+      /* regcomp() has these words for the mistakes. */
       {"open group", "CommMatch", "(", "Unmatched"},
       {"open set of a regex", "CommMatch", "[a", "Unmatched"},
       {"open set", "Unit", "a[bc", "']' for each '['"},

@@ -332,7 +332,7 @@ TEST(stricter_of_two_policies_counts) {
 }
 
 /* A process of a view is read for that. */
-TEST(only_what_is_in_other_alone_comes_last) {
+TEST(only_processes_in_other_alone_come_last) {
   struct settings s;
   struct policy p = {.comes_last = true};
 

@@ -19,7 +19,7 @@ static const struct attributes nginx = {
               [ATTRIBUTE_POD] = "web-0",
               [ATTRIBUTE_NAMESPACE] = "prod"}};
 
-/* The captures of "(www)(:)(8)()(x)?(/)(a)(b)(c)". */
+/* "(www)(:)(8)()(x)?(/)(a)(b)(c)" has these captures. */
 static const struct captures found = {.text = "www:8/abc",
                                       .match = {{0, 9},
                                                 {0, 3},
@@ -73,7 +73,7 @@ TEST(placeholders_stand_for_values) {
       fail_msg("\"%s\": \"%s\"", cases[i].text, name.text);
 }
 
-TEST(a_placeholder_without_value_makes_no_name) {
+TEST(name_with_an_empty_placeholder_is_refused) {
   static const struct attributes nobody = {.value = {[ATTRIBUTE_COMM] = ""}};
   static const struct captures none = {.text = NULL};
   static const struct {
@@ -168,7 +168,7 @@ TEST(a_name_is_cleaned_byte_by_byte) {
       fail_msg("%s: \"%s\"", cases[i].name, n.text);
 }
 
-TEST(the_name_of_the_host_is_none) {
+TEST(host_is_not_a_valid_group_name) {
   static const struct {
     const char *text;
     bool is_one;
@@ -208,8 +208,8 @@ TEST(a_name_of_more_than_127_bytes_is_cut_visibly) {
   }
 }
 
-/* Graphs are kept under the cut name for years, so it must not move: FNV-1a,
- * with the vectors of its authors. */
+/* Graphs are kept under the cut name for years, so it must not move: The
+ * authors of FNV-1a have published these vectors. */
 TEST(the_hash_is_fnv_1a) {
   struct group_name n;
 
