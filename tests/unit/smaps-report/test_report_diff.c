@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a document is made of; NULL for nothing of it. */
+/* What a document is made of; NULL means that there is none. */
 struct parts {
   const char *host;      /* "a" where it is NULL */
   const char *capture;   /* of that group */
@@ -161,7 +161,7 @@ TEST(a_restarted_service_is_paired_in_order_of_start) {
         "w +1 40>41 restarted\n");
 }
 
-TEST(pids_of_another_host_say_nothing) {
+TEST(pids_of_another_host_are_not_compared) {
   struct pair p = compare(PARTS(.processes = "1 5 a g 10"),
                           PARTS(.host = "b", .processes = "1 5 b g 10"), NULL);
 
@@ -175,7 +175,7 @@ TEST(pids_of_another_host_say_nothing) {
                 ",'usage':{'pss':" uptime "}}]")
 
 /* A process may be younger than the document that has it. */
-TEST(pids_before_a_boot_say_nothing) {
+TEST(pids_from_before_a_boot_are_not_compared) {
   struct pair p = compare(AT("1000", "a", "60"), AT("1030", "b", "90"), NULL);
 
   check(&p, &p.diff.processes, "b +30 60>90 stayed\n");

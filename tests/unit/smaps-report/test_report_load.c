@@ -318,7 +318,7 @@ TEST(each_object_may_have_its_own_order) {
   document_done(&d);
 }
 
-/* HEAD, then `before`, n times `unit`, and `after`. */
+/* Returns HEAD, then `before`, n times `unit`, and `after`. */
 static char *repeat(const char *before, const char *unit, size_t n,
                     const char *after) {
   size_t size =
@@ -350,7 +350,7 @@ static void check_bound(char *text, const char *expected) {
     fail_msg("\"%s\"", reason.text);
 }
 
-/* That of the parser's memory. */
+/* The parser's memory has a bound. */
 TEST(depth_has_a_bound) {
   check_bound(repeat(",'x':", "[", 100000, ""), "ends at byte");
   check_bound(repeat(",'x':", "{'a':", (size_t)8 << 20, "1"), "is too long");

@@ -184,7 +184,7 @@ TEST(no_name_can_end_the_script_that_it_is_in) {
   assert_has(text, "\"\\u003c/script\\u003e\\u003cscript\\u003ealert(1)");
   assert_has(text, "\"\\u003c!--\\u003cscript\\u003e\"");
   assert_has(text, "\"a\\u0026b\\\\x07\"");
-  /* What shows as nothing, or moves what is beside it, is shown as bytes. */
+  /* Characters that are invisible, or that move others, are shown as bytes. */
   assert_has(text, "\"\\\\xe2\\\\x80\\\\xa8\\\\xe2\\\\x80\\\\xae\"");
   assert_has(text, "\"\\\"\\\\\"");
   assert_lacks(text, "\xe2\x80");
@@ -205,7 +205,7 @@ TEST(unknown_values_keep_their_place_in_a_row) {
   free(text);
 }
 
-TEST(a_group_of_unknown_pss_has_at_least_that_of_its_members) {
+TEST(group_of_unknown_pss_has_at_least_the_pss_of_its_members) {
   char *text = write("'groups':[{'name':'g','usage':{'rss':90}},"
                      "{'name':'h','usage':{'rss':9}},{'name':'k'}],"
                      "'processes':[{'pid':1,'groups':['g'],"
@@ -272,7 +272,7 @@ static const struct {
     {"'groups':[{'name':'g','pss_error':1,'pss_error_by':{'fork':1}}]", NULL},
 };
 
-TEST(the_causes_of_an_error_are_told) {
+TEST(the_causes_of_an_error_are_explained) {
   for (size_t i = 0; i < LENGTH(causes); i++) {
     char expected[512] = "\"causes\":";
     char *text = write(causes[i].keys, NULL);

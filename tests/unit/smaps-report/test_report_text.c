@@ -81,7 +81,7 @@ static void check_text(struct text *t, const char *expected, size_t width) {
   text_done(t);
 }
 
-TEST(width_is_that_on_the_screen) {
+TEST(width_is_in_columns_of_the_screen) {
   struct style utf8 = {.is_utf8 = true, .mem_total = MISSING};
   struct text t = {0};
 

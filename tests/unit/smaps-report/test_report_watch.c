@@ -96,7 +96,8 @@ WATCH_TEST(there_is_nothing_before_the_first_refresh) {
 static const char four[] = "'groups':[" GROUP("d", "4", "9") "," GROUP(
     "c", "null", "2") "," GROUP("b", "7", "1") "," GROUP("a", "4", "3") "]";
 
-/* What is unknown is last in both directions, what is equal is by name. */
+/* Unknown values are last in both directions, and equal ones are sorted by
+ * name. */
 WATCH_TEST(rows_can_be_sorted_by_each_column) {
   static const struct {
     enum watch_sort sort;
@@ -156,7 +157,7 @@ static const char members[] =
     "{'pid':13,'starttime':1,'groups':['g'],'comm':'vfork',"
     "'source':'parent','usage':{'pss':50}}]";
 
-/* The mappings of process 11, and of another. */
+/* Takes a close-up with the mappings of process `pid`. */
 static void take_mappings_of(uint64_t pid, const char *pss_of_heap) {
   char inner[512];
   struct document d;
@@ -178,7 +179,7 @@ static void take_mappings(const char *pss_of_heap) {
 }
 
 /* A process that shares its parent's memory is counted there. */
-WATCH_TEST(one_goes_into_a_group_and_a_process_and_back) {
+WATCH_TEST(keys_lead_into_a_group_and_a_process_and_back) {
   take(members);
   assert_shown("G h");
   assert_true(watch_enter(&w));
@@ -226,7 +227,7 @@ WATCH_TEST(mappings_of_another_process_are_dropped) {
   assert_int_equal(w.n, 3);
 }
 
-WATCH_TEST(why_there_are_no_mappings_is_kept_until_there_are) {
+WATCH_TEST(reason_for_missing_mappings_is_kept_until_they_come) {
   take(members);
   watch_enter(&w);
   watch_enter(&w);
