@@ -9,15 +9,15 @@ int measured_setup(void **state) {
   return 0;
 }
 
-unsigned reads(const struct world *w) {
+unsigned measured_reads(const struct world *w) {
   return (unsigned)world_counts(w)->rollup_reads;
 }
 
-void group(struct world *w, const char *name) {
+void measured_group(struct world *w, const char *name) {
   world_group(w, name, "Comm", name, NULL, NULL);
 }
 
-struct fake member(uint32_t pid, const char *comm) {
+struct fake measured_member(uint32_t pid, const char *comm) {
   struct fake f = fake_process(pid, comm);
 
   f.size = 10000;
@@ -26,23 +26,23 @@ struct fake member(uint32_t pid, const char *comm) {
   return f;
 }
 
-struct fake large(uint32_t pid, const char *comm, unsigned gib) {
-  struct fake f = member(pid, comm);
+struct fake measured_large(uint32_t pid, const char *comm, unsigned gib) {
+  struct fake f = measured_member(pid, comm);
 
   f.private_kb = gib << 20;
   f.size = (gib + 1) << 18;
   return f;
 }
 
-struct fake sharer(uint32_t pid, const char *comm) {
-  struct fake f = member(pid, comm);
+struct fake measured_sharer(uint32_t pid, const char *comm) {
+  struct fake f = measured_member(pid, comm);
 
   f.cow_kb = f.shared_kb;
   f.faults = 5000;
   return f;
 }
 
-void put_faulted(struct world *w, struct fake f) {
+void measured_put_faulted(struct world *w, struct fake f) {
   f.faults += 512;
   world_put(w, f);
 }

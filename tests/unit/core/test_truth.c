@@ -36,7 +36,7 @@ WORLD_TEST(zombies_share_nothing) {
   child = fake_child(&parent, 11);
   world_put(w, parent);
   world_put(w, child);
-  group(w, "g");
+  measured_group(w, "g");
   for (int i = 0; i < 3; i++)
     world_run(w, 1);
   assert_true(world_kb(w, "g", "pss") == 2 * (1024 + 32768));
@@ -67,7 +67,7 @@ WORLD_TEST(another_child_than_at_the_reading_is_doubted) {
   world_put(w, parent);
   world_put(w, child);
   world_group(w, "once", "Comm", "none", NULL, NULL);
-  group(w, "g");
+  measured_group(w, "g");
   w->settings.rules[1].policy.refresh = REFRESH_ALWAYS;
   world_keep_state(w);
   world_run(w, 1);
@@ -113,7 +113,7 @@ static void put_lagging(struct world *w, int i, int n) {
 WORLD_TEST(lag_of_statm_is_in_the_error_and_causes_no_reading) {
   uint64_t reads = 0;
 
-  group(w, "g");
+  measured_group(w, "g");
   for (int n = 0; n < 200; n++) {
     double truth = 0;
 
@@ -149,7 +149,7 @@ WORLD_TEST(nothing_is_swapped_out_after_swapoff) {
   f.swap_kb = 4096;
   world_put(w, f);
   put_vm_swap(w, 10, 3072); /* the rest is shmem */
-  group(w, "g");
+  measured_group(w, "g");
   world_run(w, 1);
   assert_true(world_kb(w, "g", "swap") == 4096);
   put_swap(w, 0);
@@ -170,7 +170,7 @@ static void come_back_from_swap(struct world *w, unsigned truth_kb) {
   world_put(w, f);
   put_vm_swap(w, 10, 8192);
   w->settings.policy.max_age_ns = NS_PER_S;
-  group(w, "g");
+  measured_group(w, "g");
   world_run(w, 1);
   world_run(w, 1);
   put_vm_swap(w, 10, 0);

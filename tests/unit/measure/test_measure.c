@@ -9,7 +9,7 @@
   TEST_WITH(name, measured_setup, world_teardown, struct world *w)
 
 WORLD_TEST(idle_process_is_read_once) {
-  world_watch(w, member(10, "g"));
+  world_watch(w, measured_member(10, "g"));
   world_run_reading(w, 1, 1);
   world_assert(w, "g", "coverage=100");
   for (int i = 1; i < 10; i++) {
@@ -24,7 +24,7 @@ WORLD_TEST(idle_process_is_read_once) {
  * little. */
 WORLD_TEST(small_changes_that_nothing_shows_are_read_within_a_minute) {
   for (unsigned seconds = 1; seconds <= 10; seconds += 9) {
-    struct fake f = member(10, "g");
+    struct fake f = measured_member(10, "g");
 
     world_stop(w);
     w->settings.interval_ns = seconds * NS_PER_S;
@@ -34,7 +34,7 @@ WORLD_TEST(small_changes_that_nothing_shows_are_read_within_a_minute) {
     f.pss_kb = 8100;
     world_put(w, f);
     if (seconds == 1)
-      group(w, "g");
+      measured_group(w, "g");
     world_run(w, seconds);
     f.pss_kb = 8200;
     world_put(w, f);
@@ -46,7 +46,7 @@ WORLD_TEST(small_changes_that_nothing_shows_are_read_within_a_minute) {
 /* A relative has got its part back from swap: nothing of this one changes but
  * SwapPss. */
 WORLD_TEST(at_ten_seconds_swap_is_read_soon) {
-  struct fake f = member(10, "g");
+  struct fake f = measured_member(10, "g");
 
   w->settings.interval_ns = 10 * NS_PER_S;
   w->settings.policy.max_age_ns = 600 * NS_PER_S;
@@ -65,7 +65,7 @@ WORLD_TEST(at_ten_seconds_swap_is_read_soon) {
  * values, nothing has to have changed unseen. */
 WORLD_TEST(statm_that_is_not_exact_costs_no_reading) {
   enum { HOURS = 2, CYCLES = HOURS * 400 };
-  struct fake f = member(10, "g");
+  struct fake f = measured_member(10, "g");
   unsigned n = 0;
 
   world_watch(w, f);
@@ -74,7 +74,7 @@ WORLD_TEST(statm_that_is_not_exact_costs_no_reading) {
 
     proctree_print(&w->tree, 10, "statm", "10000 %u 512 0 0 0 0\n", 2048 + off);
     world_run(w, 9);
-    n += reads(w);
+    n += measured_reads(w);
   }
   assert_in_range(n, HOURS * 60, HOURS * 60 * 3 / 2); /* by age */
 }
@@ -84,8 +84,8 @@ static void put_dear(struct world *w, double percent) {
   w->settings.read_budget_percent = percent;
   world_walks_take(30 * NS_PER_MS);
   for (uint32_t pid = 1; pid <= 20; pid++)
-    world_put(w, large(pid, "g", 10));
-  group(w, "g");
+    world_put(w, measured_large(pid, "g", 10));
+  measured_group(w, "g");
 }
 
 WORLD_TEST(processes_that_wait_longer_than_twice_max_age_are_counted) {
@@ -104,7 +104,7 @@ WORLD_TEST(processes_that_wait_longer_than_twice_max_age_are_counted) {
 WORLD_TEST(budget_that_is_too_small_is_reported_with_one_that_is_enough) {
   put_dear(w, 0.5);
   for (uint32_t pid = 100; pid < 120; pid++)
-    world_put(w, member(pid, "always"));
+    world_put(w, measured_member(pid, "always"));
   world_group(w, "always", "Comm", "always", NULL, NULL)->policy.refresh =
       REFRESH_ALWAYS;
   for (int i = 0; i < 20; i++)
@@ -121,14 +121,14 @@ WORLD_TEST(first_readings_that_are_dearer_than_guessed_stop_soon) {
   world_budget(w, NS_PER_MS);
   world_walks_take(300000);
   for (uint32_t pid = 1; pid <= N; pid++)
-    world_put(w, member(pid, "g"));
-  group(w, "g");
+    world_put(w, measured_member(pid, "g"));
+  measured_group(w, "g");
   world_run(w, 1);
-  assert_in_range(reads(w), 1, N / 2);
+  assert_in_range(measured_reads(w), 1, N / 2);
   for (int i = 0; i < 100; i++) {
     world_run(w, 1);
-    assert_in_range(reads(w), 0, 16);
-    n += reads(w);
+    assert_in_range(measured_reads(w), 0, 16);
+    n += measured_reads(w);
   }
   assert_in_range(n, 150, 333);
 }
@@ -139,12 +139,12 @@ WORLD_TEST(first_readings_that_wait_for_the_processor_cost_their_work) {
   world_walks_take(50000);
   world_walks_wait(20 * NS_PER_MS);
   for (uint32_t pid = 1; pid <= 100; pid++) {
-    struct fake f = member(pid, "g");
+    struct fake f = measured_member(pid, "g");
 
     f.private_kb = f.shared_kb = 1000;
     world_put(w, f);
   }
-  group(w, "g");
+  measured_group(w, "g");
   world_run_times(w, 5, 1);
   assert_int_equal(world_counts(w)->deferred, 0);
 }
@@ -153,17 +153,17 @@ WORLD_TEST(first_readings_that_wait_for_the_processor_cost_their_work) {
 WORLD_TEST(guesses_are_not_limited_by_the_meminfo_of_a_tree) {
   proctree_print(&w->tree, 0, "meminfo",
                  "MemTotal: 8192 kB\nAnonPages: 1 kB\nMapped: 1 kB\n");
-  world_put(w, member(10, "g"));
-  world_put(w, member(11, "g"));
+  world_put(w, measured_member(10, "g"));
+  world_put(w, measured_member(11, "g"));
   world_budget_for_one(w);
-  group(w, "g");
+  measured_group(w, "g");
   world_run_reading(w, 1, 1);
   world_assert(w, "g", "pss=14336k pss_error=7168k");
 }
 
 WORLD_TEST(refresh_never_leaves_rollup_values_unknown) {
   w->settings.policy.refresh = REFRESH_NEVER;
-  world_watch(w, member(10, "g"));
+  world_watch(w, measured_member(10, "g"));
   world_run_reading(w, 1, 0);
   world_assert(w, "g", "pss=nan age=nan resident=8192k unreadable=0");
 }
@@ -171,19 +171,19 @@ WORLD_TEST(refresh_never_leaves_rollup_values_unknown) {
 /* --- faults on what is shared by copy on write --- */
 
 WORLD_TEST(faults_have_it_read_where_they_can_break_something) {
-  struct fake little = sharer(11, "g");
+  struct fake little = measured_sharer(11, "g");
 
   world_walks_take(50000); /* so that following is worth it */
   little.cow_kb = 508;     /* of which another process pays half */
-  world_put(w, sharer(10, "g"));
+  world_put(w, measured_sharer(10, "g"));
   world_put(w, little);
-  group(w, "g");
+  measured_group(w, "g");
   world_run(w, 1);
   world_run_reading(w, 1, 1); /* as nobody is known who shares as much */
   world_run_reading(w, 1, 0);
-  put_faulted(w, little);
+  measured_put_faulted(w, little);
   world_run_reading(w, 1, 0);
-  put_faulted(w, sharer(10, "g"));
+  measured_put_faulted(w, measured_sharer(10, "g"));
   world_run_reading(w, 1, 1);
   world_run_reading(w, 1, 0);
 }

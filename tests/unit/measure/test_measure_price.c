@@ -15,7 +15,7 @@
 
 WORLD_TEST(walk_that_would_stall_too_long_is_not_made) {
   w->settings.policy.max_lock_hold_ns = 25000; /* the first guess is 30 us */
-  world_watch(w, member(10, "g"));
+  world_watch(w, measured_member(10, "g"));
   world_run_reading(w, 1, 0);
   assert_int_equal(world_counts(w)->deferred, 1);
   assert_int_equal(world_diag(w, DIAG_TOO_LARGE)->pid, 10);
@@ -26,7 +26,7 @@ WORLD_TEST(walk_that_would_stall_too_long_is_not_made) {
 WORLD_TEST(process_that_cannot_be_sampled_is_walked_within_a_longer_limit) {
   w->settings.policy.max_lock_hold_ns = 25000;
   w->settings.policy.unsampled_lock_hold_ns = 100000;
-  world_watch(w, member(10, "g"));
+  world_watch(w, measured_member(10, "g"));
   world_run_reading(w, 1, 0);
   assert_int_equal(world_counts(w)->deferred, 1);
   assert_int_equal(world_diag(w, DIAG_TOO_LARGE)->count, 0);
@@ -38,10 +38,10 @@ WORLD_TEST(process_that_cannot_be_sampled_is_walked_within_a_longer_limit) {
 
 WORLD_TEST(max_lock_hold_holds_where_every_member_is_read_too) {
   w->settings.policy.refresh = REFRESH_ALWAYS;
-  world_put(w, member(10, "g"));
-  world_put(w, member(11, "h"));
+  world_put(w, measured_member(10, "g"));
+  world_put(w, measured_member(11, "h"));
   world_group(w, "g", "Comm", "g", NULL, NULL)->policy.max_lock_hold_ns = 25000;
-  group(w, "h");
+  measured_group(w, "h");
   for (int i = 0; i < 3; i++) {
     world_run_reading(w, 1, 1);
     assert_int_equal(world_counts(w)->deferred, 1);
@@ -52,7 +52,7 @@ WORLD_TEST(max_lock_hold_holds_where_every_member_is_read_too) {
 
 /* It waited for another process, which no clock of the thread counts. */
 WORLD_TEST(one_reading_that_was_interrupted_is_not_the_measure_of_the_next) {
-  struct fake f = member(10, "g");
+  struct fake f = measured_member(10, "g");
 
   f.private_kb = 1024;
   w->settings.policy.max_lock_hold_ns = 100000;
@@ -75,7 +75,7 @@ static void await_reading(struct world *w, unsigned most) {
     world_run(w, 10);
     waited += 10;
     assert_true(waited <= most);
-  } while (reads(w) == 0);
+  } while (measured_reads(w) == 0);
 }
 
 /* Gives a process page tables of that size. */
@@ -87,7 +87,7 @@ static void put_tables(struct world *w, uint32_t pid, unsigned kb) {
 
 /* Its page tables went, which is not to be seen in statm. */
 WORLD_TEST(process_that_seemed_too_large_is_priced_again) {
-  struct fake f = member(10, "g");
+  struct fake f = measured_member(10, "g");
 
   w->settings.policy.max_lock_hold_ns = 2 * NS_PER_MS;
   f.size = 2621440;
@@ -130,9 +130,9 @@ static struct fake put_large_child(struct world *w, const struct fake *parent,
 static struct fake begin_large(struct world *w) {
   w->settings.policy.refresh = REFRESH_ALWAYS;
   w->settings.policy.max_lock_hold_ns = LIMIT_NS;
-  group(w, "g");
-  group(w, "h");
-  return put_large(w, member(10, "g"));
+  measured_group(w, "g");
+  measured_group(w, "h");
+  return put_large(w, measured_member(10, "g"));
 }
 
 /* Changes its statm alone. */
@@ -343,7 +343,7 @@ static void put_mappings(struct world *w, unsigned n) {
 }
 
 WORLD_TEST(too_many_mappings_are_counted_and_not_walked) {
-  struct fake f = member(10, "g");
+  struct fake f = measured_member(10, "g");
 
   w->settings.policy.max_lock_hold_ns = NS_PER_MS;
   f.size = 100000;
@@ -380,7 +380,7 @@ static void put_ranges(struct world *w, unsigned n) {
 WORLD_TEST(process_of_too_many_ranges_is_not_sampled_for_an_hour) {
   w->settings.read_timeout_ns = 60 * NS_PER_S; /* beside load */
   w->settings.policy.max_lock_hold_ns = 25000;
-  world_watch(w, member(10, "g"));
+  world_watch(w, measured_member(10, "g"));
   fake_pages_put(&w->tree, 10, 1024, 1, FAKE_ANON, 0);
   put_ranges(w, 2 * 131072 + 1);
   world_run_reading(w, 1, 0);
@@ -412,14 +412,14 @@ static unsigned grow_sampled(struct world *w, struct fake *f, unsigned cycles,
 /* A second is owed then, for 833 seconds at 0.12 % of a CPU. */
 WORLD_TEST(sample_that_takes_longer_than_predicted_is_paid_by_the_next) {
   const struct fake_range range = {1024 * PAGE, 1048576 * PAGE, NULL, NULL};
-  struct fake f = member(10, "g");
+  struct fake f = measured_member(10, "g");
 
   w->settings.policy.max_lock_hold_ns = 25000;
   w->settings.policy.max_age_ns = 3600 * NS_PER_S;
   world_put(w, f);
   fake_pages_map(&w->tree, 10, &range, 1);
   fake_pages_put(&w->tree, 10, 1024, 300000, FAKE_ANON, 0);
-  group(w, "g");
+  measured_group(w, "g");
   world_walks_take(500000);
   assert_true(grow_sampled(w, &f, 100, 100) > 10);
   world_walks_take(NS_PER_S);

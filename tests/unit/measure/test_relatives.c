@@ -10,7 +10,7 @@
 #define PARENT_KB 8192
 #define SHARED_KB 2048
 
-static struct fake parent(void) { return sharer(10, "g"); }
+static struct fake parent(void) { return measured_sharer(10, "g"); }
 
 /* Returns a child in another group, with a little memory of its own. */
 static struct fake child(void) {
@@ -31,8 +31,8 @@ static struct fake alone(void) {
 
 static void start(struct world *w) {
   world_put(w, parent());
-  group(w, "g");
-  group(w, "child");
+  measured_group(w, "g");
+  measured_group(w, "child");
 }
 
 /* It maps a file, so that it is read, and that finds nothing. */

@@ -66,7 +66,7 @@ static void run_until_read(struct world *w) {
 /* The last reading stands, statm is followed from there, and what cannot be
  * asked for is in doubt. */
 WORLD_TEST(process_whose_rollup_hangs_is_followed_by_statm) {
-  struct fake f = member(10, "g");
+  struct fake f = measured_member(10, "g");
   double error = 0;
 
   w->settings.read_timeout_ns = TIMEOUT_NS;
@@ -108,7 +108,7 @@ static void put_in_swap(struct world *w) {
 
 /* As much has come as went, so that nothing but status shows it. */
 WORLD_TEST(memory_in_swap_is_not_overlooked_for_longer_than_a_minute) {
-  struct fake f = member(10, "g");
+  struct fake f = measured_member(10, "g");
 
   f.shared_kb = 0; /* lest age be a reason to read it */
   w->settings.policy.max_age_ns = 600 * NS_PER_S;
@@ -124,7 +124,8 @@ WORLD_TEST(memory_in_swap_is_not_overlooked_for_longer_than_a_minute) {
 }
 
 WORLD_TEST(process_whose_main_thread_is_dead_is_estimated_too) {
-  struct fake leader = member(10, "g"), live = member(12, "t");
+  struct fake leader = measured_member(10, "g"),
+              live = measured_member(12, "t");
 
   leader.state = 'Z';
   leader.threads = live.threads = 2;
@@ -139,19 +140,19 @@ WORLD_TEST(process_whose_main_thread_is_dead_is_estimated_too) {
 
 /* The time for one reading goes to the other group. */
 WORLD_TEST(faults_that_cannot_be_had_stay_as_they_were) {
-  struct fake other = member(20, "h");
+  struct fake other = measured_member(20, "h");
 
   world_budget_for_one(w);
   other.size = 600000;
   other.shared_kb = 1 << 20;
-  world_put(w, sharer(10, "g"));
+  world_put(w, measured_sharer(10, "g"));
   world_put(w, other);
-  group(w, "g");
-  group(w, "h");
+  measured_group(w, "g");
+  measured_group(w, "h");
   for (int i = 0; i < 3; i++)
     world_run(w, 1);
   world_assert(w, "g", "uss=6144k");
-  put_faulted(w, sharer(10, "g"));
+  measured_put_faulted(w, measured_sharer(10, "g"));
   for (int i = 0; i < 2; i++) {
     if (i == 1)
       proctree_write(&w->tree, "10/stat", "nonsense\n", 9);
@@ -166,24 +167,24 @@ WORLD_TEST(faults_that_cannot_be_had_stay_as_they_were) {
 /* Not before it has come out of quarantine; meanwhile it may have broken all
  * that it shares. Others are asked in the same cycle. */
 WORLD_TEST(faults_are_doubted_while_stat_hangs) {
-  struct fake f = sharer(10, "g");
+  struct fake f = measured_sharer(10, "g");
 
   world_walks_take(50000); /* so that following is worth it */
   w->settings.read_timeout_ns = TIMEOUT_NS;
   world_put(w, f);
-  world_put(w, sharer(11, "h"));
-  group(w, "g");
-  group(w, "h");
+  world_put(w, measured_sharer(11, "h"));
+  measured_group(w, "g");
+  measured_group(w, "h");
   world_run(w, 1);
   world_run_reading(w, 1, 2);
   world_run_reading(w, 1, 0);
   assert_true(world_kb(w, "g", "pss_error") < 100);
   proctree_hang(&w->tree, "10/stat");
-  put_faulted(w, sharer(11, "h"));
+  measured_put_faulted(w, measured_sharer(11, "h"));
   world_run_hung(w, 1, 1);
   assert_int_equal(world_counts(w)->rollup_reads, 1);
   proctree_wake(&w->tree, "10/stat");
-  put_faulted(w, f);
+  measured_put_faulted(w, f);
   for (int i = 0; i < 100; i++) {
     assert_true(world_kb(w, "g", "pss_error") >= 2 * 1024);
     assert_true(world_kb(w, "g", "pss_error") < 2 * 1024 + 128);
@@ -216,11 +217,11 @@ static void put_family(struct world *w, const struct fake *parent, uint32_t n) {
 
 WORLD_TEST(more_children_in_vfork_than_fit_one_batch_are_asked) {
   enum { N = 2 * JOBS_AT_ONCE + 6 };
-  struct fake parent = member(10, "g");
+  struct fake parent = measured_member(10, "g");
 
   world_make_own(w);
   put_family(w, &parent, N);
-  group(w, "g");
+  measured_group(w, "g");
   world_run(w, 1);
   world_assert(w, "g", "rss=8192k resident=8192k");
   assert_int_equal(world_members(w, "g"), N + 1);
@@ -228,13 +229,13 @@ WORLD_TEST(more_children_in_vfork_than_fit_one_batch_are_asked) {
 
 /* The question hangs, and there is no thread for the other one. */
 WORLD_TEST(owner_of_memory_stays_the_same_if_kcmp_cannot_answer) {
-  struct fake hung = member(10, "g"), other = member(20, "g");
+  struct fake hung = measured_member(10, "g"), other = measured_member(20, "g");
 
   w->settings.read_timeout_ns = TIMEOUT_NS;
   world_make_own(w);
   put_family(w, &hung, 1);
   put_family(w, &other, 1);
-  group(w, "g");
+  measured_group(w, "g");
   world_run(w, 1);
   world_assert(w, "g", "rss=%uk", 2 * 8192);
   pthread_mutex_lock(&kcmp_hangs);
@@ -251,7 +252,7 @@ WORLD_TEST(owner_of_memory_stays_the_same_if_kcmp_cannot_answer) {
 /* A parent with 40 forked children: each pair is worth asking about. If
  * addresses are hidden, an exec does not show that they are different. */
 static void put_forked(struct world *w, uint32_t pid) {
-  struct fake parent = member(pid, "g");
+  struct fake parent = measured_member(pid, "g");
 
   parent.start_stack = 0;
   world_put(w, parent);
@@ -269,7 +270,7 @@ WORLD_TEST(process_for_which_kcmp_was_refused_is_not_asked_about_again) {
 
   w->settings.policy.refresh = REFRESH_ALWAYS;
   world_make_own(w);
-  group(w, "g");
+  measured_group(w, "g");
   for (unsigned i = 0; i < 3; i++) {
     kcmp_error = errors[i];
     kcmp_calls = 0;
@@ -285,7 +286,8 @@ WORLD_TEST(process_for_which_kcmp_was_refused_is_not_asked_about_again) {
 /* A parent and two children with equal numbers: to the kernel, main threads
  * that have ended have the same memory, which is none. */
 WORLD_TEST(processes_whose_main_threads_are_dead_have_their_own_memory) {
-  struct fake parent = member(10, "g"), live = member(12, "t");
+  struct fake parent = measured_member(10, "g"),
+              live = measured_member(12, "t");
 
   kcmp_error = 0;
   w->settings.policy.refresh = REFRESH_ALWAYS;
@@ -299,7 +301,7 @@ WORLD_TEST(processes_whose_main_threads_are_dead_have_their_own_memory) {
     live.pid = pid + 1;
     proctree_put_thread(&w->tree, pid, &live);
   }
-  group(w, "g");
+  measured_group(w, "g");
   for (int i = 0; i < 3; i++) {
     world_run(w, 1);
     world_assert(w, "g", "resident=%uk", 3 * 8192);
@@ -308,12 +310,12 @@ WORLD_TEST(processes_whose_main_threads_are_dead_have_their_own_memory) {
 
 /* Two mms never become one. */
 WORLD_TEST(process_with_its_own_memory_is_not_asked_about_again) {
-  struct fake parent = member(10, "g");
+  struct fake parent = measured_member(10, "g");
 
   kcmp_alone = 11;
   world_make_own(w);
   put_family(w, &parent, 1);
-  group(w, "g");
+  measured_group(w, "g");
   for (int i = 0; i < 3; i++)
     world_run(w, 1);
   assert_int_equal(kcmp_calls, 1);
@@ -322,12 +324,13 @@ WORLD_TEST(process_with_its_own_memory_is_not_asked_about_again) {
 /* Two in one memory stay so when their main threads end, and then it is the
  * child's. */
 WORLD_TEST(shared_memory_belongs_to_the_parent_until_it_ends) {
-  struct fake parent = member(10, "g"), live = member(110, "t");
+  struct fake parent = measured_member(10, "g"),
+              live = measured_member(110, "t");
 
   w->settings.policy.refresh = REFRESH_ALWAYS;
   world_make_own(w);
   put_family(w, &parent, 1);
-  group(w, "g");
+  measured_group(w, "g");
   world_run(w, 1);
   parent.state = 'Z';
   parent.size = 0;
@@ -359,7 +362,7 @@ static void put_and_expect_calls(struct world *w, struct fake f, unsigned n) {
 
 /* Another program may be another's to ask about; so may another process. */
 WORLD_TEST(after_an_exec_the_kernel_is_asked_again) {
-  struct fake parent = member(10, "g"), child;
+  struct fake parent = measured_member(10, "g"), child;
 
   kcmp_error = EPERM;
   world_make_own(w);
@@ -379,13 +382,13 @@ WORLD_TEST(after_an_exec_the_kernel_is_asked_again) {
 
 /* It has its own memory now, but that cannot be asked. */
 WORLD_TEST(child_of_a_process_in_quarantine_keeps_its_state) {
-  struct fake parent = member(10, "g");
+  struct fake parent = measured_member(10, "g");
 
   w->settings.policy.refresh = REFRESH_ALWAYS;
   w->settings.read_timeout_ns = TIMEOUT_NS;
   world_make_own(w);
   put_family(w, &parent, 1);
-  group(w, "g");
+  measured_group(w, "g");
   world_run(w, 1);
   proctree_hang(&w->tree, "10/smaps_rollup");
   world_run_hung(w, 1, 1);

@@ -27,8 +27,8 @@ static void put_dear(struct world *w, double percent) {
   w->settings.read_budget_percent = percent;
   world_walks_take(60 * NS_PER_MS);
   for (uint32_t pid = 1; pid <= 10; pid++)
-    world_put(w, large(pid, "g", 20));
-  group(w, "g");
+    world_put(w, measured_large(pid, "g", 20));
+  measured_group(w, "g");
 }
 
 /* Runs cycles for so long, each with its lines. */
@@ -85,8 +85,8 @@ WORLD_TEST(a_large_process_is_named_and_all_are_counted) {
 
   w->settings.policy.max_lock_hold_ns = 25000; /* the first guess is 30 us */
   for (uint32_t pid = 10; pid < 15; pid++)
-    world_put(w, member(pid, "g"));
-  group(w, "g");
+    world_put(w, measured_member(pid, "g"));
+  measured_group(w, "g");
   run(w, &s, 30);
   assert_int_equal(stub.n_logs, 1);
   assert_non_null(strstr(stub.logs[0], " \"g\" (one of 5) would hold its"));
