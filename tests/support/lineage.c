@@ -39,7 +39,7 @@ static void join_group(struct process *p) {
   p->n_groups = 1;
 }
 
-void update_table(struct family *f) {
+void lineage_update(struct family *f) {
   memory_view_all(&f->world, f->views);
   memory_table_update(&f->table, &f->world, f->views, f->processes);
   for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++) {
@@ -79,9 +79,9 @@ static void observe(struct family *f, unsigned slot) {
                     is_hidden ? NULL : &o);
 }
 
-void pass(struct family *f, unsigned seconds) {
+void lineage_pass(struct family *f, unsigned seconds) {
   f->now_ns += seconds * NS_PER_S;
-  update_table(f);
+  lineage_update(f);
   f->cycle.before_ns = f->cycle.now_ns;
   f->cycle.now_ns = f->now_ns;
   f->cycle.is_swap_used = memory_is_swap_used(&f->world);
@@ -94,7 +94,7 @@ void pass(struct family *f, unsigned seconds) {
       estimator_advance(&f->table.processes[i]->member->track);
 }
 
-void read_one(struct family *f, unsigned slot) {
+void lineage_read(struct family *f, unsigned slot) {
   const struct memory_view *view = &f->views[slot];
   struct track *t = &f->processes[slot]->member->track;
   struct observation after = t->now;
@@ -109,7 +109,7 @@ void read_one(struct family *f, unsigned slot) {
 
 /* --- what is estimated, and what is --- */
 
-struct sums estimated(const struct family *f) {
+struct sums lineage_estimate(const struct family *f) {
   struct sums s = {0};
 
   for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++) {
@@ -127,7 +127,7 @@ struct sums estimated(const struct family *f) {
   return s;
 }
 
-struct sums truth(const struct family *f) {
+struct sums lineage_truth(const struct family *f) {
   struct sums s = {0};
 
   for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++) {
@@ -140,23 +140,25 @@ struct sums truth(const struct family *f) {
   return s;
 }
 
-void assert_near(double got, double want, double most, const char *what) {
+void lineage_assert_near(double got, double want, double most,
+                         const char *what) {
   if (got < want - most || got > want + most)
     fail_msg("%s is estimated as %.0f kB and is %.0f kB", what, got, want);
 }
 
-void expect_within(const struct family *f, double pss_kb, double uss_kb) {
-  struct sums got = estimated(f), want = truth(f);
+void lineage_expect_within(const struct family *f, double pss_kb,
+                           double uss_kb) {
+  struct sums got = lineage_estimate(f), want = lineage_truth(f);
 
-  assert_near(got.pss, want.pss, pss_kb, "PSS");
-  assert_near(got.uss, want.uss, uss_kb, "USS");
-  assert_near(got.pss, want.pss, got.error, "PSS within its error");
+  lineage_assert_near(got.pss, want.pss, pss_kb, "PSS");
+  lineage_assert_near(got.uss, want.uss, uss_kb, "USS");
+  lineage_assert_near(got.pss, want.pss, got.error, "PSS within its error");
 }
 
-void start_parent(struct family *f) {
+void lineage_start_parent(struct family *f) {
   memory_start(&f->world, 0);
   memory_grow(&f->world, 0, 40 * MIB_PAGES);
   memory_map(&f->world, 0, LIBRARY, 256, 0, true);
-  pass(f, 1);
-  read_one(f, 0);
+  lineage_pass(f, 1);
+  lineage_read(f, 0);
 }

@@ -37,27 +37,29 @@ int lineage_unmake(void **state);
   TEST_WITH(name, lineage_make, lineage_unmake, struct family *f)
 
 /* The processes become known as they are now, and nothing more. */
-void update_table(struct family *f);
+void lineage_update(struct family *f);
 
 /* A cycle, so many seconds after the one before. */
-void pass(struct family *f, unsigned seconds);
+void lineage_pass(struct family *f, unsigned seconds);
 
 /* The kernel's rollup of it is taken in. */
-void read_one(struct family *f, unsigned slot);
+void lineage_read(struct family *f, unsigned slot);
 
 /* Of all processes together, in KiB. */
 struct sums {
   double pss, uss, swap, error;
 };
-struct sums estimated(const struct family *f);
-struct sums truth(const struct family *f);
+struct sums lineage_estimate(const struct family *f);
+struct sums lineage_truth(const struct family *f);
 
-void assert_near(double got, double want, double most, const char *what);
+void lineage_assert_near(double got, double want, double most,
+                         const char *what);
 
 /* The sums are no farther off, and Pss no farther than its error says. */
-void expect_within(const struct family *f, double pss_kb, double uss_kb);
+void lineage_expect_within(const struct family *f, double pss_kb,
+                           double uss_kb);
 
 /* Slot 0, with 40 MiB of its own and 1 MiB of a library; it is read. */
-void start_parent(struct family *f);
+void lineage_start_parent(struct family *f);
 
 #endif

@@ -15,16 +15,16 @@
 /* A parent and its children share 40 MiB; the first child has as much of its
  * own. */
 static void start_family(struct family *f, unsigned members) {
-  start_parent(f);
+  lineage_start_parent(f);
   for (unsigned slot = 1; slot < members; slot++)
     memory_fork(&f->world, 0, slot, 0);
   memory_grow(&f->world, 1, 40 * MIB_PAGES);
 }
 
 static void read_all(struct family *f, unsigned members) {
-  pass(f, 1);
+  lineage_pass(f, 1);
   for (unsigned slot = 0; slot < members; slot++)
-    read_one(f, slot);
+    lineage_read(f, slot);
 }
 
 /* Copies are well predicted, until that is known. */
@@ -81,7 +81,7 @@ static void expect_held(struct family *f, unsigned members) {
 static void give_shared_back(struct family *f, unsigned members) {
   for (unsigned i = 0; i < 4; i++) {
     memory_shrink(&f->world, 1, 3 * MIB_PAGES, 0);
-    pass(f, 1);
+    lineage_pass(f, 1);
     expect_held(f, members);
   }
 }
@@ -105,7 +105,7 @@ FAMILY_TEST(shared_memory_that_one_of_four_gives_back_is_within_the_error) {
 FAMILY_TEST(shared_memory_that_every_relative_gives_back_is_within_the_error) {
   const unsigned members = 10;
 
-  start_parent(f);
+  lineage_start_parent(f);
   for (unsigned slot = 1; slot < members; slot++) {
     memory_fork(&f->world, 0, slot, 0);
     memory_grow(&f->world, slot, 6 * MIB_PAGES);
@@ -113,11 +113,11 @@ FAMILY_TEST(shared_memory_that_every_relative_gives_back_is_within_the_error) {
   read_all(f, members);
   for (unsigned slot = 1; slot < members; slot++) {
     memory_shrink(&f->world, slot, 6 * MIB_PAGES, 0);
-    pass(f, 1);
+    lineage_pass(f, 1);
     expect_held(f, members);
-    read_one(f, slot);
+    lineage_read(f, slot);
   }
-  pass(f, 1);
+  lineage_pass(f, 1);
   expect_held(f, members);
 }
 

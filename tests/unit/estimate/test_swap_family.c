@@ -7,9 +7,9 @@
 
 static void out_to_swap(struct family *f, unsigned slots) {
   memory_swap_out(&f->world, 0, 40 * MIB_PAGES, 0);
-  pass(f, 1);
+  lineage_pass(f, 1);
   for (unsigned slot = 0; slot < slots; slot++)
-    read_one(f, slot);
+    lineage_read(f, slot);
 }
 
 static void back_from_swap(struct family *f, unsigned slot) {
@@ -42,44 +42,44 @@ static void expect_error_below(struct family *f, unsigned slot, unsigned mib) {
 
 /* What two have got back one after the other is shared by them again. */
 FAMILY_TEST(memory_that_relatives_get_back_from_swap_costs_the_others_less) {
-  start_parent(f);
+  lineage_start_parent(f);
   memory_fork(&f->world, 0, 1, 0);
   memory_fork(&f->world, 0, 2, 0);
   out_to_swap(f, 3);
   back_from_swap(f, 1);
-  pass(f, 1);
-  read_one(f, 1);
+  lineage_pass(f, 1);
+  lineage_read(f, 1);
   expect_error_below(f, 1, 1);
   for (unsigned slot = 0; slot <= 2; slot += 2) {
     back_from_swap(f, slot);
-    pass(f, 1);
+    lineage_pass(f, 1);
     expect_held(f, 1);
   }
-  read_one(f, 1);
+  lineage_read(f, 1);
   expect_error_below(f, 1, 1);
 }
 
 static void each_gets_its_own_back(struct family *f) {
   for (unsigned slot = 0; slot < 2; slot++)
     memory_swap_out(&f->world, slot, 40 * MIB_PAGES, 0);
-  pass(f, 1);
+  lineage_pass(f, 1);
   for (unsigned slot = 0; slot < 2; slot++)
-    read_one(f, slot);
+    lineage_read(f, slot);
   for (unsigned slot = 0; slot < 2; slot++) {
     back_from_swap(f, slot);
-    pass(f, 1);
+    lineage_pass(f, 1);
   }
 }
 
 /* The parent has copied all of its memory, so that nothing is shared. */
 FAMILY_TEST(readings_show_that_relatives_get_their_own_back_from_swap) {
-  start_parent(f);
+  lineage_start_parent(f);
   memory_fork(&f->world, 0, 1, 0);
   memory_write(&f->world, 0, 41 * MIB_PAGES, 0);
   for (int i = 0; i < 50; i++) {
     each_gets_its_own_back(f);
     for (unsigned slot = 0; slot < 2; slot++)
-      read_one(f, slot);
+      lineage_read(f, slot);
   }
   each_gets_its_own_back(f);
   for (unsigned slot = 0; slot < 2; slot++) {
@@ -89,17 +89,17 @@ FAMILY_TEST(readings_show_that_relatives_get_their_own_back_from_swap) {
 }
 
 FAMILY_TEST(readings_show_that_relatives_get_the_same_back_from_swap) {
-  start_parent(f);
+  lineage_start_parent(f);
   memory_fork(&f->world, 0, 1, 0);
   for (int i = 0; i < 50; i++) {
     out_to_swap(f, 2);
     back_from_swap(f, 0);
-    pass(f, 1);
-    read_one(f, 0);
+    lineage_pass(f, 1);
+    lineage_read(f, 0);
     back_from_swap(f, 1);
-    pass(f, 1);
+    lineage_pass(f, 1);
     expect_held(f, 0);
     for (unsigned slot = 0; slot < 2; slot++)
-      read_one(f, slot);
+      lineage_read(f, slot);
   }
 }

@@ -7,32 +7,32 @@
 /* --- two --- */
 
 FAMILY_TEST(a_fork_counts_no_page_twice) {
-  start_parent(f);
+  lineage_start_parent(f);
   memory_fork(&f->world, 0, 1, 200);
-  pass(f, 1);
-  expect_within(f, 1100, 2300);
+  lineage_pass(f, 1);
+  lineage_expect_within(f, 1100, 2300);
 }
 
 FAMILY_TEST(faults_of_a_child_are_its_own_memory) {
-  start_parent(f);
+  lineage_start_parent(f);
   memory_fork(&f->world, 0, 1, 0);
   memory_write(&f->world, 1, 8 * MIB_PAGES, 0);
-  pass(f, 1);
+  lineage_pass(f, 1);
   /* The pages are the parent's alone as well, which nothing shows. */
-  expect_within(f, 1100, 8 * 1024 + 1100);
+  lineage_expect_within(f, 1100, 8 * 1024 + 1100);
 }
 
 /* With fault-around a fault maps up to sixteen. */
 FAMILY_TEST(faults_that_map_files_copy_nothing) {
   struct prediction child;
 
-  start_parent(f);
+  lineage_start_parent(f);
   memory_fork(&f->world, 0, 1, 0);
   memory_map(&f->world, 1, BUFFERS, 4096, 0, true);
-  pass(f, 1);
+  lineage_pass(f, 1);
   estimator_predict(&f->cycle, &f->processes[1]->member->track, &child);
   /* The hundred at first can have been copies. */
-  assert_near((double)rollup_uss(&child.rollup) / 1024, 400, 10, "USS");
+  lineage_assert_near((double)rollup_uss(&child.rollup) / 1024, 400, 10, "USS");
 }
 
 /* More at a time, or without a fault (MAP_POPULATE). */
@@ -46,41 +46,42 @@ TEST(pages_that_came_with_fewer_faults_do_not_count_as_copies) {
 }
 
 FAMILY_TEST(the_parent_is_corrected_when_only_the_child_is_read) {
-  start_parent(f);
+  lineage_start_parent(f);
   memory_fork(&f->world, 0, 1, 100);
-  pass(f, 1);
-  read_one(f, 1);
-  expect_within(f, 1100, 1100);
+  lineage_pass(f, 1);
+  lineage_read(f, 1);
+  lineage_expect_within(f, 1100, 1100);
 }
 
 FAMILY_TEST(the_parents_writes_after_a_fork_are_followed) {
-  start_parent(f);
+  lineage_start_parent(f);
   memory_fork(&f->world, 0, 1, 0);
-  pass(f, 1);
+  lineage_pass(f, 1);
   memory_write(&f->world, 0, 10 * MIB_PAGES, 0);
-  pass(f, 1);
-  expect_within(f, 1100, 10 * 1024 + 1100);
+  lineage_pass(f, 1);
+  lineage_expect_within(f, 1100, 10 * 1024 + 1100);
 }
 
 /* The kernel prints 64 bits of the counter, of which half are kept. */
 FAMILY_TEST(writes_are_followed_when_the_counter_of_faults_goes_round) {
-  start_parent(f);
+  lineage_start_parent(f);
   f->world.processes[0].minor_faults = UINT32_MAX - 100;
   memory_fork(&f->world, 0, 1, 0);
-  pass(f, 1);
+  lineage_pass(f, 1);
   memory_write(&f->world, 0, 10 * MIB_PAGES, 0);
-  pass(f, 1);
-  expect_within(f, 1100, 10 * 1024 + 1100);
+  lineage_pass(f, 1);
+  lineage_expect_within(f, 1100, 10 * 1024 + 1100);
 }
 
 FAMILY_TEST(memory_in_swap_is_divided) {
-  start_parent(f);
+  lineage_start_parent(f);
   memory_swap_out(&f->world, 0, 10 * MIB_PAGES, 0);
-  pass(f, 1);
+  lineage_pass(f, 1);
   memory_fork(&f->world, 0, 1, 0);
-  pass(f, 1);
-  expect_within(f, 1100, 1100);
-  assert_near(estimated(f).swap, truth(f).swap, 100, "swap");
+  lineage_pass(f, 1);
+  lineage_expect_within(f, 1100, 1100);
+  lineage_assert_near(lineage_estimate(f).swap, lineage_truth(f).swap, 100,
+                      "swap");
 }
 
 /* --- more --- */
@@ -88,16 +89,16 @@ FAMILY_TEST(memory_in_swap_is_divided) {
 /* The next child alone shares with the parent the memory that this has got
  * since it forked last. */
 FAMILY_TEST(a_new_worker_shares_what_came_since_the_others) {
-  start_parent(f);
+  lineage_start_parent(f);
   for (unsigned child = 1; child <= 7; child++)
     memory_fork(&f->world, 0, child, 0);
-  pass(f, 1);
+  lineage_pass(f, 1);
   for (unsigned slot = 0; slot <= 7; slot++)
-    read_one(f, slot);
+    lineage_read(f, slot);
   memory_grow(&f->world, 0, 16 * MIB_PAGES);
   memory_fork(&f->world, 0, 8, 0);
-  pass(f, 1);
-  expect_within(f, 1100, 1100);
+  lineage_pass(f, 1);
+  lineage_expect_within(f, 1100, 1100);
 }
 
 /* --- what the first readings teach --- */
@@ -111,25 +112,26 @@ static void replace_worker(struct family *f, unsigned slot) {
 }
 
 FAMILY_TEST(workers_are_known_from_those_before) {
-  start_parent(f);
+  lineage_start_parent(f);
   for (unsigned slot = 1; slot <= 8; slot++)
     replace_worker(f, slot);
-  pass(f, 1);
+  lineage_pass(f, 1);
   for (unsigned slot = 0; slot <= 8; slot++)
-    read_one(f, slot);
+    lineage_read(f, slot);
   for (unsigned i = 0; i < 200; i++) {
     unsigned slot = 1 + i % 8;
 
     replace_worker(f, slot);
-    pass(f, 1);
+    lineage_pass(f, 1);
     if (i > 100) {
-      expect_within(f, 0.01 * truth(f).pss, 0.05 * truth(f).uss);
-      assert_true(estimated(f).error < 0.3 * truth(f).pss);
+      lineage_expect_within(f, 0.01 * lineage_truth(f).pss,
+                            0.05 * lineage_truth(f).uss);
+      assert_true(lineage_estimate(f).error < 0.3 * lineage_truth(f).pss);
     }
     if (i % 2)
-      read_one(f, slot);
+      lineage_read(f, slot);
     if (i % 20 == 0)
-      read_one(f, 0);
+      lineage_read(f, 0);
   }
 }
 
@@ -137,64 +139,66 @@ FAMILY_TEST(workers_are_known_from_those_before) {
 FAMILY_TEST(files_of_a_child_cost_as_much_as_those_of_the_previous_child) {
   struct prediction child;
 
-  start_parent(f);
+  lineage_start_parent(f);
   memory_start(&f->world, 8);
   for (unsigned i = 0; i < 10; i++) {
     for (unsigned slot = 0; slot <= 8; slot += 8)
       memory_map(&f->world, slot, BUFFERS, 4096, 0, true);
     memory_exit(&f->world, 1);
-    pass(f, 10);
-    read_one(f, 0);
+    lineage_pass(f, 10);
+    lineage_read(f, 0);
     memory_fork(&f->world, 0, 1, 0);
     memory_map(&f->world, 1, BUFFERS, 4096, 0, true);
-    pass(f, 10);
+    lineage_pass(f, 10);
     estimator_predict(&f->cycle, &f->processes[1]->member->track, &child);
     if (i > 0)
-      assert_near((double)child.rollup.bytes[ROLLUP_PSS_SHMEM] / 1024,
-                  16384.0 / 3, 100, "PSS of the buffers");
-    read_one(f, 1);
+      lineage_assert_near((double)child.rollup.bytes[ROLLUP_PSS_SHMEM] / 1024,
+                          16384.0 / 3, 100, "PSS of the buffers");
+    lineage_read(f, 1);
   }
 }
 
 /* It shares nothing with the parent that it had. */
 FAMILY_TEST(an_heir_that_execs_has_nothing) {
-  start_parent(f);
+  lineage_start_parent(f);
   memory_fork(&f->world, 0, 1, 200);
-  pass(f, 1);
+  lineage_pass(f, 1);
   memory_exec(&f->world, 1);
   memory_grow(&f->world, 1, MIB_PAGES);
-  pass(f, 1);
+  lineage_pass(f, 1);
   assert_false(track_has_baseline(&f->processes[1]->member->track));
-  read_one(f, 1);
-  expect_within(f, 1100, 1100);
+  lineage_read(f, 1);
+  lineage_expect_within(f, 1100, 1100);
 }
 
 FAMILY_TEST(an_heir_that_execs_teaches_its_own_children_nothing) {
-  start_parent(f);
+  lineage_start_parent(f);
   memory_fork(&f->world, 0, 1, 200);
-  pass(f, 1);
+  lineage_pass(f, 1);
   memory_exec(&f->world, 1);
   memory_map(&f->world, 1, LIBRARY, 64, 0, true);
   memory_fork(&f->world, 1, 2, 0);
-  pass(f, 1);
-  read_one(f, 1);
+  lineage_pass(f, 1);
+  lineage_read(f, 1);
   assert_true(f->processes[2]->member->track.family->newborns.breaks < 0);
 }
 
 /* --- swap --- */
 
 FAMILY_TEST(swap_is_divided_among_many) {
-  start_parent(f);
+  lineage_start_parent(f);
   memory_swap_out(&f->world, 0, 40 * MIB_PAGES, 0);
-  pass(f, 1);
+  lineage_pass(f, 1);
   for (unsigned child = 1; child <= 8; child++)
     memory_fork(&f->world, 0, child, 0);
-  pass(f, 1);
-  assert_near(estimated(f).swap, truth(f).swap, 100, "swap");
+  lineage_pass(f, 1);
+  lineage_assert_near(lineage_estimate(f).swap, lineage_truth(f).swap, 100,
+                      "swap");
   for (unsigned child = 9; child <= 12; child++) {
     memory_fork(&f->world, 0, child, 0);
-    pass(f, 1);
-    assert_near(estimated(f).swap, truth(f).swap, 100, "swap");
+    lineage_pass(f, 1);
+    lineage_assert_near(lineage_estimate(f).swap, lineage_truth(f).swap, 100,
+                        "swap");
   }
 }
 
@@ -209,14 +213,14 @@ static double published_kb(const struct family *f, unsigned slot) {
 
 /* Children that do nothing, of which each is read. */
 static void learn_from_children(struct family *f) {
-  start_parent(f);
+  lineage_start_parent(f);
   for (int i = 0; i < 100; i++) {
     memory_fork(&f->world, 0, 1, 0);
-    pass(f, 1);
-    read_one(f, 1);
+    lineage_pass(f, 1);
+    lineage_read(f, 1);
     memory_exit(&f->world, 1);
-    pass(f, 1);
-    read_one(f, 0);
+    lineage_pass(f, 1);
+    lineage_read(f, 0);
   }
 }
 
@@ -224,7 +228,7 @@ static void learn_from_children(struct family *f) {
 FAMILY_TEST(children_like_those_before_are_hardly_doubted) {
   learn_from_children(f);
   memory_fork(&f->world, 0, 1, 0);
-  pass(f, 1);
+  lineage_pass(f, 1);
   assert_true(published_kb(f, 1) < 600);
 }
 
@@ -232,30 +236,32 @@ FAMILY_TEST(children_like_those_before_are_hardly_doubted) {
 FAMILY_TEST(an_error_is_limited_by_the_range_of_the_value) {
   struct prediction parent;
 
-  start_parent(f);
+  lineage_start_parent(f);
   memory_fork(&f->world, 0, 1, 0);
-  pass(f, 1);
+  lineage_pass(f, 1);
   estimator_predict(&f->cycle, &f->processes[0]->member->track, &parent);
-  assert_near(doubt_bytes(parent.error.pss) / 1024, 20.5 * 1024, 1024, "error");
+  lineage_assert_near(doubt_bytes(parent.error.pss) / 1024, 20.5 * 1024, 1024,
+                      "error");
   assert_true(doubt_bytes(parent.error.uss) <= 41 * MIB);
 }
 
 /* An allocator gives memory back and touches it again, in each interval, beside
  * all that a worker shares with the others. */
 FAMILY_TEST(faults_that_copy_nothing_are_known_from_readings) {
-  start_parent(f);
+  lineage_start_parent(f);
   for (unsigned slot = 1; slot <= 4; slot++)
     memory_fork(&f->world, 0, slot, 0);
-  pass(f, 1);
+  lineage_pass(f, 1);
   for (unsigned slot = 0; slot <= 4; slot++)
-    read_one(f, slot);
+    lineage_read(f, slot);
   for (unsigned i = 0; i < 60; i++) {
     for (unsigned slot = 1; slot <= 4; slot++)
       f->world.processes[slot].minor_faults += 2 * MIB_PAGES;
-    pass(f, 1);
+    lineage_pass(f, 1);
     if (i > 20)
-      expect_within(f, 0.05 * truth(f).pss, 0.05 * truth(f).pss);
-    read_one(f, i % 5);
+      lineage_expect_within(f, 0.05 * lineage_truth(f).pss,
+                            0.05 * lineage_truth(f).pss);
+    lineage_read(f, i % 5);
   }
 }
 
@@ -268,18 +274,18 @@ FAMILY_TEST(memory_that_came_during_a_reading_is_not_lost) {
   struct observation after;
   struct track *t;
 
-  start_parent(f);
-  pass(f, 1);
+  lineage_start_parent(f);
+  lineage_pass(f, 1);
   before = f->views[0];
   memory_grow(&f->world, 0, 8 * MIB_PAGES);
-  update_table(f);
+  lineage_update(f);
   t = &f->processes[0]->member->track;
   after = t->now;
   after.resident_pages = (uint32_t)f->views[0].resident_pages;
   after.shared_pages = (uint32_t)f->views[0].shared_pages;
   estimator_correct(&f->cycle, t, &before.rollup, &after);
-  pass(f, 1);
-  expect_within(f, 4, 4);
+  lineage_pass(f, 1);
+  lineage_expect_within(f, 4, 4);
 }
 
 /* --- files, once the children have ended --- */
@@ -289,7 +295,8 @@ static void expect_pss(const struct family *f, unsigned slot, double kb,
   struct prediction p;
 
   estimator_predict(&f->cycle, &f->processes[slot]->member->track, &p);
-  assert_near((double)p.rollup.bytes[ROLLUP_PSS] / 1024, kb, most, "PSS");
+  lineage_assert_near((double)p.rollup.bytes[ROLLUP_PSS] / 1024, kb, most,
+                      "PSS");
 }
 
 static void start_mapper(struct family *f, unsigned slot) {
@@ -302,20 +309,20 @@ static void start_mapper(struct family *f, unsigned slot) {
 FAMILY_TEST(whoever_has_forked_shares_files_with_its_group_again) {
   for (unsigned slot = 0; slot < 4; slot++)
     start_mapper(f, slot);
-  pass(f, 1);
+  lineage_pass(f, 1);
   for (unsigned slot = 0; slot < 4; slot++) {
     memory_fork(&f->world, slot, 9, 5);
-    pass(f, 1);
+    lineage_pass(f, 1);
     memory_exit(&f->world, 9);
-    pass(f, 1);
+    lineage_pass(f, 1);
   }
   for (unsigned slot = 0; slot < 4; slot++)
-    read_one(f, slot);
-  pass(f, 1);
+    lineage_read(f, slot);
+  lineage_pass(f, 1);
   memory_exit(&f->world, 2);
   memory_exit(&f->world, 3);
-  pass(f, 1);
-  expect_within(f, 100, 100);
+  lineage_pass(f, 1);
+  lineage_expect_within(f, 100, 100);
 }
 
 /* As long as it had children, all readings were about its family. */
@@ -329,13 +336,13 @@ FAMILY_TEST(its_group_knows_the_kind_of_pages_once_the_children_have_ended) {
     memory_fork(&f->world, 0, slot, 0);
     memory_map(&f->world, slot, BUFFERS, 400, (uint16_t)(slot * 8000), true);
   }
-  pass(f, 1);
+  lineage_pass(f, 1);
   for (unsigned slot = 0; slot < 6; slot++)
-    read_one(f, slot);
+    lineage_read(f, slot);
   for (unsigned slot = 1; slot < 6; slot++)
     memory_exit(&f->world, slot);
-  pass(f, 1);
-  pass(f, 1);
+  lineage_pass(f, 1);
+  lineage_pass(f, 1);
   expect_pss(f, 0, 18432, 700);
 }
 
@@ -346,15 +353,15 @@ FAMILY_TEST(a_family_begins_with_the_pages_that_its_founder_shared) {
     memory_start(&f->world, slot);
     memory_map(&f->world, slot, BUFFERS, 1024, 0, true);
   }
-  pass(f, 1);
+  lineage_pass(f, 1);
   for (unsigned slot = 0; slot < 6; slot++)
-    read_one(f, slot);
+    lineage_read(f, slot);
   memory_fork(&f->world, 0, 9, 5);
-  pass(f, 1);
+  lineage_pass(f, 1);
   memory_exit(&f->world, 9);
   for (unsigned cycle = 0; cycle < 3; cycle++) {
-    pass(f, 1);
-    expect_within(f, 100, 100);
+    lineage_pass(f, 1);
+    lineage_expect_within(f, 100, 100);
   }
 }
 
@@ -367,11 +374,11 @@ FAMILY_TEST(files_that_a_family_maps_do_not_affect_others_of_its_group) {
   memory_start(&f->world, 2);
   memory_map(&f->world, 2, LIBRARY, 512, 0, true);
   memory_fork(&f->world, 2, 3, 5);
-  pass(f, 1);
+  lineage_pass(f, 1);
   for (unsigned slot = 0; slot < 4; slot++)
-    read_one(f, slot);
+    lineage_read(f, slot);
   memory_map(&f->world, 3, LIBRARY, 512, 0, true);
-  pass(f, 1);
+  lineage_pass(f, 1);
   expect_pss(f, 0, 128, 1);
 }
 
@@ -380,16 +387,16 @@ FAMILY_TEST(a_child_that_is_left_takes_the_place_of_its_parent) {
   start_mapper(f, 0);
   start_mapper(f, 1);
   memory_fork(&f->world, 1, 2, 4096);
-  pass(f, 1);
-  read_one(f, 0);
+  lineage_pass(f, 1);
+  lineage_read(f, 0);
   memory_exit(&f->world, 1);
   for (unsigned child = 3; child < 5; child++) {
-    pass(f, 1);
+    lineage_pass(f, 1);
     memory_fork(&f->world, 2, child, 0);
     expect_pss(f, 0, 9216, 100);
   }
   memory_exit(&f->world, 2);
-  pass(f, 1);
+  lineage_pass(f, 1);
   expect_pss(f, 0, 17408, 100);
 }
 
@@ -399,10 +406,10 @@ FAMILY_TEST(a_family_stays_in_its_group_without_its_founder) {
   start_mapper(f, 1);
   memory_fork(&f->world, 1, 2, 4096);
   memory_fork(&f->world, 1, 3, 4096);
-  pass(f, 1);
-  read_one(f, 0);
+  lineage_pass(f, 1);
+  lineage_read(f, 0);
   memory_exit(&f->world, 1);
-  pass(f, 1);
+  lineage_pass(f, 1);
   /* It pays a third, and was 2,700 kB too high. */
   expect_pss(f, 0, 6485, 700);
 }
@@ -412,10 +419,10 @@ FAMILY_TEST(pages_that_a_child_maps_are_of_its_parents_kind) {
   struct prediction child;
 
   start_mapper(f, 0);
-  pass(f, 1);
-  read_one(f, 0);
+  lineage_pass(f, 1);
+  lineage_read(f, 0);
   memory_fork(&f->world, 0, 1, 2048);
-  pass(f, 1);
+  lineage_pass(f, 1);
   estimator_predict(&f->cycle, &f->processes[1]->member->track, &child);
   assert_int_equal(child.rollup.bytes[ROLLUP_PSS_SHMEM] / 1024, 4096);
   assert_int_equal(child.rollup.bytes[ROLLUP_PSS_FILE], 0);
