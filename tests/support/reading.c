@@ -17,7 +17,7 @@ static uint64_t clock_ns(void) {
   return now_ns;
 }
 
-struct fake server(uint32_t pid) {
+struct fake reading_server(uint32_t pid) {
   return (struct fake){.pid = pid,
                        .ppid = 1,
                        .comm = "server",
@@ -62,7 +62,7 @@ int reading_make(void **state) {
                                              .resident_pages = PAGES(8192),
                                              .shared_pages = PAGES(2048)}}};
   proctree_make(&f.tree);
-  reading_put(&f, server(10));
+  reading_put(&f, reading_server(10));
   assert_int_equal(procfs_new(f.tree.root, &f.procfs), 0);
   reading_restart(&f, 60 * NS_PER_S);
   *state = &f;
@@ -116,7 +116,7 @@ static void *feed(void *arg) {
   return NULL;
 }
 
-void run_while_fed(struct feeder *d, struct read_job *jobs, size_t n) {
+void reading_run_fed(struct feeder *d, struct read_job *jobs, size_t n) {
   proctree_hang(&d->f->tree, d->path);
   assert_int_equal(pthread_create(&d->thread, NULL, feed, d), 0);
   reader_run(&d->f->reader, jobs, n);
@@ -124,6 +124,6 @@ void run_while_fed(struct feeder *d, struct read_job *jobs, size_t n) {
   proctree_unlink(&d->f->tree, d->path);
 }
 
-uint64_t rss_kb(const struct read_job *job) {
+uint64_t reading_rss_kb(const struct read_job *job) {
   return job->rollup.rollup.bytes[ROLLUP_RSS] / KIB;
 }

@@ -31,7 +31,7 @@ int reading_unmake(void **state);
 void reading_restart(struct reading_world *f, uint64_t read_timeout_ns);
 
 /* Returns a server of 8 MiB, of which 2 MiB are shared. */
-struct fake server(uint32_t pid);
+struct fake reading_server(uint32_t pid);
 
 void reading_put(const struct reading_world *f, struct fake fake);
 void reading_write(const struct reading_world *f, const char *path,
@@ -59,8 +59,8 @@ struct feeder {
   pthread_t thread;
 };
 
-void run_while_fed(struct feeder *d, struct read_job *jobs, size_t n);
+void reading_run_fed(struct feeder *d, struct read_job *jobs, size_t n);
 
-uint64_t rss_kb(const struct read_job *job);
+uint64_t reading_rss_kb(const struct read_job *job);
 
 #endif

@@ -38,7 +38,7 @@ run_while(struct reading_world *f, struct read_job job, unsigned cow_kb,
 
   print_cow(d.text, sizeof(d.text), cow_kb);
   job.process = &f->p;
-  run_while_fed(&d, &job, 1);
+  reading_run_fed(&d, &job, 1);
   return job;
 }
 
@@ -147,7 +147,7 @@ FIXTURE_TEST(kernel_without_rollup_differs_from_a_process_that_ended) {
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
     reading_restart(f, 60 * NS_PER_S);
-    reading_put(f, server(10));
+    reading_put(f, reading_server(10));
     if (cases[i].has_rollup)
       assert_int_equal(reading_run(f, READ_ROLLUP).result, 0);
     if (!cases[i].has_mm)
@@ -171,7 +171,7 @@ FIXTURE_TEST(rollup_of_another_process_is_not_taken) {
                {90000, false, 0}};
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct fake fake = server(10);
+    struct fake fake = reading_server(10);
     struct read_job job;
 
     fake.private_kb = cases[i].kb;
@@ -181,12 +181,12 @@ FIXTURE_TEST(rollup_of_another_process_is_not_taken) {
     job = run_baseline(f);
     assert_int_equal(job.result, cases[i].result);
     if (job.result == 0)
-      assert_int_equal(rss_kb(&job), cases[i].kb);
+      assert_int_equal(reading_rss_kb(&job), cases[i].kb);
   }
 }
 
 FIXTURE_TEST(dead_main_thread_is_read_through_a_live_one) {
-  struct fake live = server(12);
+  struct fake live = reading_server(12);
   struct read_job job;
 
   f->p.is_dead_leader = true;
@@ -196,7 +196,7 @@ FIXTURE_TEST(dead_main_thread_is_read_through_a_live_one) {
   proctree_put_thread(&f->tree, 10, &live);
   job = run_baseline(f);
   assert_int_equal(job.result, 0);
-  assert_int_equal(rss_kb(&job), 8192);
+  assert_int_equal(reading_rss_kb(&job), 8192);
   assert_false(job.rollup.has_statm); /* it shows nothing itself */
   proctree_unlink(&f->tree, "10/task/12/smaps_rollup");
   assert_int_equal(reading_run(f, READ_ROLLUP).result, PROCFS_GONE);

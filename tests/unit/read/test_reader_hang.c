@@ -90,7 +90,7 @@ FIXTURE_TEST(hung_read_is_reported_with_its_file) {
     if (job.kind == READ_CGROUP)
       job.path = "/";
     reading_restart(f, SHORT_NS);
-    reading_put(f, server(10));
+    reading_put(f, reading_server(10));
     reading_put_pages(f, 10);
     run_hung(f, cases[i].path, &job);
     assert_string_equal(job.file, cases[i].file);
@@ -110,7 +110,7 @@ FIXTURE_TEST(control_group_that_hangs_is_left_alone) {
                          .path = "/web",
                          .cgroup = {.pid = 10, .wants = CGROUP_WANTS_USAGE}};
 
-  reading_put(f, server(10));
+  reading_put(f, reading_server(10));
   for (int i = 0; i < 2; i++) {
     reading_restart(f, SHORT_NS);
     put_cgroup(f);
@@ -167,7 +167,7 @@ FIXTURE_TEST(hung_file_does_not_delay_others) {
 
   reading_restart(f, SHORT_NS);
   for (uint32_t i = 0; i < N; i++) {
-    reading_put(f, server(20 + i));
+    reading_put(f, reading_server(20 + i));
     processes[i] = (struct process){.pid = 20 + i, .starttime_ticks = 120 + i};
     jobs[i] = (struct read_job){.process = &processes[i],
                                 .kind = i % 2 ? READ_INSPECTION : READ_ROLLUP};
@@ -181,7 +181,7 @@ FIXTURE_TEST(hung_file_does_not_delay_others) {
       assert_int_equal(jobs[i].inspection.stat.starttime_ticks, 120 + i);
       inspection_done(&jobs[i].inspection);
     } else if (i != 30) {
-      assert_int_equal(rss_kb(&jobs[i]), 8192);
+      assert_int_equal(reading_rss_kb(&jobs[i]), 8192);
     }
   }
   wake(f, "50/smaps_rollup");
@@ -199,7 +199,7 @@ FIXTURE_TEST(while_it_hangs_it_is_not_tried_again) {
   struct read_job jobs[2];
 
   reading_restart(f, SHORT_NS);
-  reading_put(f, server(11));
+  reading_put(f, reading_server(11));
   proctree_hang(&f->tree, "10/smaps_rollup");
   assert_int_equal(reading_run(f, READ_ROLLUP).result, READ_HUNG);
   for (int i = 0; i < 2 * WORKER_POOL_MAX; i++) {
@@ -233,7 +233,7 @@ FIXTURE_TEST(if_all_workers_hang_nothing_else_is_read) {
     struct read_job job = {.process = &processes[i], .kind = READ_STAT};
 
     processes[i] = (struct process){.pid = 20 + i};
-    reading_put(f, server(20 + i));
+    reading_put(f, reading_server(20 + i));
     snprintf(path, sizeof(path), "%u/stat", 20 + i);
     proctree_hang(&f->tree, path);
     assert_int_equal(reader_count_hung(&f->reader), i);
@@ -257,7 +257,7 @@ FIXTURE_TEST(without_another_thread_the_rest_of_a_batch_fails) {
   struct read_job jobs[3];
 
   reading_restart(f, SHORT_NS);
-  reading_put(f, server(11));
+  reading_put(f, reading_server(11));
   proctree_hang(&f->tree, "10/stat");
   threads_fail = EAGAIN;
   lay_out(jobs, &f->p, &other);
@@ -324,7 +324,7 @@ FIXTURE_TEST(without_wait_budget_the_rest_of_a_batch_is_skipped) {
       .f = f, .path = "10/stat", .text = STAT_TEXT, .begin = &has_looked};
   struct read_job jobs[3];
 
-  reading_put(f, server(11));
+  reading_put(f, reading_server(11));
   assert_int_equal(reading_run(f, READ_STAT).result,
                    0); /* the thread is there */
   lay_out(jobs, &other, &f->p);
@@ -332,7 +332,7 @@ FIXTURE_TEST(without_wait_budget_the_rest_of_a_batch_is_skipped) {
   jobs[1].process = &other;
   jobs[2].kind = READ_INSPECTION;
   first_look_is_over = true;
-  run_while_fed(&d, jobs, 3);
+  reading_run_fed(&d, jobs, 3);
   first_look_is_over = false;
   assert_int_equal(jobs[0].result, 0);
   assert_int_equal(jobs[0].stat.minor_faults, 7);
@@ -365,7 +365,7 @@ static const char *user_of(const struct read_job *job) {
 
 FIXTURE_TEST(user_whose_lookup_hangs_is_a_number_and_the_process_not_hung) {
   struct reader_setup setup = f->reader.setup;
-  struct fake fake = server(11);
+  struct fake fake = reading_server(11);
   struct read_job job;
 
   sem_init(&may_answer, 0, 0);
