@@ -1,3 +1,5 @@
+/* A reading shows strangers: processes that share its memory and are not known.
+ */
 #include "test.h"
 
 #include "base/duration.h"
