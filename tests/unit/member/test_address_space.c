@@ -1,3 +1,4 @@
+/* Which processes are put into one fork family. */
 #include "test.h"
 
 #include "member/address_space.h"
