@@ -1,3 +1,4 @@
+/* The size of page tables between two readings of status. */
 #include "test.h"
 
 #include "member/member.h"
