@@ -99,7 +99,7 @@ $(call wrap,measure/test_stand_in plugin/test_log,syscall)
 $(call wrap,snapshot/test_writer,pthread_detach)
 # A hang does not depend on the load of the machine.
 PATIENT := read/test_reader read/test_reader_hang read/test_worker_pool \
-  read/test_pid_watch measure/test_stand_in measure/test_observe \
+  read/test_pid_watch measure/test_stand_in measure/test_measure_observe \
   snapshot/test_recorder \
   $(COLLECTED) core/test_giants core/test_month core/test_truth
 $(PATIENT:%=$(UNIT)/%): $(B)/tests/support/patience.o
@@ -122,7 +122,7 @@ $(call wrap,sample/test_mapping_sample sample/test_huge_pages,nanosleep)
 
 # The system runs out of threads.
 FEW := read/test_worker_pool read/test_reader read/test_reader_hang \
-  read/test_pid_watch measure/test_stand_in measure/test_observe \
+  read/test_pid_watch measure/test_stand_in measure/test_measure_observe \
   snapshot/test_writer
 $(FEW:%=$(UNIT)/%): $(B)/tests/support/few_threads.o
 $(call wrap,$(FEW),pthread_create)
