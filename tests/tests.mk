@@ -94,12 +94,13 @@ $(call wrap,core/test_giants,openat pread ioctl nanosleep)
 # What is read is memory that is known, and no file.
 $(call wrap,measure/test_oracle,reader_run statm_read_of status_read_of)
 # kcmp() tells which processes share memory.
-$(call wrap,measure/test_stand_in plugin/test_log,syscall)
+$(call wrap,member/test_address_space_shared plugin/test_log,syscall)
 # The test can wait for a detached thread.
 $(call wrap,snapshot/test_writer,pthread_detach)
 # A hang does not depend on the load of the machine.
 PATIENT := read/test_reader read/test_reader_hang read/test_worker_pool \
-  read/test_pid_watch measure/test_stand_in measure/test_measure_observe \
+  read/test_pid_watch member/test_address_space_shared \
+  measure/test_measure_unread measure/test_measure_observe \
   snapshot/test_recorder \
   $(COLLECTED) core/test_giants core/test_month core/test_truth
 $(PATIENT:%=$(UNIT)/%): $(B)/tests/support/patience.o
@@ -122,7 +123,7 @@ $(call wrap,sample/test_mapping_sample sample/test_huge_pages,nanosleep)
 
 # The system runs out of threads.
 FEW := read/test_worker_pool read/test_reader read/test_reader_hang \
-  read/test_pid_watch measure/test_stand_in measure/test_measure_observe \
+  read/test_pid_watch member/test_address_space_shared measure/test_measure_observe \
   snapshot/test_writer
 $(FEW:%=$(UNIT)/%): $(B)/tests/support/few_threads.o
 $(call wrap,$(FEW),pthread_create)
