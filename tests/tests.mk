@@ -85,7 +85,7 @@ wrap = $(eval $(addprefix $(UNIT)/,$(1)): OWN_LDFLAGS += \
 $(UNIT_BIN): OWN_LDFLAGS += -Wl,--wrap=sysconf -Wl,--wrap=worker_pool_new
 # A process may end between any two system calls.
 COLLECTED := core/test_collector core/test_collector_hang core/test_unseen \
-             core/test_cgroup_values core/test_kernel_memory
+             measure/test_cgroup_watch core/test_kernel_memory
 $(COLLECTED:%=$(UNIT)/%): $(B)/tests/support/collected.o
 $(call wrap,$(COLLECTED),openat readlinkat)
 # The right to look pages up is lost and comes back, time passes by reading, and
