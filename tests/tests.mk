@@ -84,7 +84,7 @@ wrap = $(eval $(addprefix $(UNIT)/,$(1)): OWN_LDFLAGS += \
 # Pages have the size that trees are written for (test.h).
 $(UNIT_BIN): OWN_LDFLAGS += -Wl,--wrap=sysconf -Wl,--wrap=worker_pool_new
 # A process may end between any two system calls.
-COLLECTED := core/test_collector core/test_collector_hang match/test_unseen \
+COLLECTED := core/test_collector read/test_identify match/test_unseen \
              measure/test_cgroup_watch core/test_kernel_memory
 $(COLLECTED:%=$(UNIT)/%): $(B)/tests/support/collected.o
 $(call wrap,$(COLLECTED),openat readlinkat)
