@@ -119,7 +119,7 @@ $(call wrap,snapshot/test_store,write close fstat geteuid mkdir)
 
 # Pauses are counted and not made.
 $(call wrap,sample/test_page_sample sample/test_page_layout,nanosleep)
-$(call wrap,sample/test_mapping_sample sample/test_huge_pages,nanosleep)
+$(call wrap,sample/test_mapping_sample sample/test_page_sample_huge,nanosleep)
 
 # The system runs out of threads.
 FEW := read/test_worker_pool read/test_reader read/test_reader_hang \
