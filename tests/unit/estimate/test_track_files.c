@@ -1,4 +1,4 @@
-/* How sets of processes, families and groups, share files and shmem. */
+/* Families and groups are sets of processes that share files and shmem. */
 #include "test.h"
 
 #include "estimate/track.h"

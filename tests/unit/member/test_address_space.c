@@ -1,4 +1,4 @@
-/* Which processes are put into one fork family. */
+/* Processes that share memory are put into one fork family. */
 #include "test.h"
 
 #include "member/address_space.h"

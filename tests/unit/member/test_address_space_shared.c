@@ -1,5 +1,5 @@
-/* Which processes run in the memory of their parent, as the kernel answers by
- * kcmp(2). */
+/* The kernel answers by kcmp(2) which processes run in the memory of their
+ * parent. */
 #include "test.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* The size of page tables between two readings of status. */
+/* The size of page tables is estimated between two readings of status. */
 #include "test.h"
 
 #include "member/member.h"
