@@ -49,7 +49,7 @@ $(TEST_OBJ): $(B)/tests/%.o: tests/%.c $(B)/flags
 $(SUPPORT_LIB): $(addprefix $(B)/tests/support/,test.o fixture.o proctree.o \
   draw.o world.o measured.o parsed.o memory_world.o \
   history.o stage.o paged.o reading.o \
-  lineage.o memory_table.o)
+  lineage.o memory_table.o capturing.o)
 	$(call say,AR,$@)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^
