@@ -92,7 +92,7 @@ static int print_own_values(void) {
   proctree_make(&tree);
   proctree_put(&tree, &(struct fake){.pid = 1, .comm = "init"});
   module_register();
-  if (configure("ProcRoot '%s'", tree.root) == 0 && stub.init() == 0)
+  if (items_configure("ProcRoot '%s'", tree.root) == 0 && stub.init() == 0)
     r = stub.read(NULL);
   for (size_t i = 0; i < stub.n_values; i++)
     if (strncmp(stub.values[i].identifier, "smaps/", 6) == 0)

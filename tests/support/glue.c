@@ -34,14 +34,15 @@ int glue_teardown(void **state) {
 }
 
 void glue_start(const char *options) {
-  assert_int_equal(configure("ProcRoot '%s'\n%s", glue_tree.root, options), 0);
+  assert_int_equal(
+      items_configure("ProcRoot '%s'\n%s", glue_tree.root, options), 0);
   assert_int_equal(stub.init(), 0);
 }
 
 void glue_configure_web(const char *more) {
   assert_int_equal(
-      configure("ProcRoot '%s'\n<Group 'web'>\nComm 'web'\n</Group>\n%s",
-                glue_tree.root, more),
+      items_configure("ProcRoot '%s'\n<Group 'web'>\nComm 'web'\n</Group>\n%s",
+                      glue_tree.root, more),
       0);
 }
 

@@ -79,7 +79,7 @@ void items_free(oconfig_item_t *item) {
   free(item->key);
 }
 
-int configure(const char *format, ...) {
+int items_configure(const char *format, ...) {
   char text[4096];
   oconfig_item_t block;
   va_list args;

@@ -12,6 +12,7 @@ void items_free(oconfig_item_t *block);
 
 /* Hands such a block to the plugin (stub_daemon.h), and frees it. The text is
  * printed as by printf(). */
-int configure(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int items_configure(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -21,7 +21,7 @@ GLUE_TEST(other_as_a_block_has_options_of_its_own) {
 GLUE_TEST(blocks_add_up) {
   assert_int_equal(stub.shutdown(), 0); /* without having started */
   glue_configure_web("");
-  assert_int_equal(configure("Process 'db'"), 0);
+  assert_int_equal(items_configure("Process 'db'"), 0);
   assert_int_equal(stub.init(), 0);
   glue_read();
   assert_true(glue_value("smaps-web/ps_count") == 1);
@@ -115,7 +115,7 @@ static void assert_refused(const char *options, const char *option,
   for (char *quote = quoted; (quote = strchr(quote, '\''));)
     *quote = '"';
   stub_clear();
-  assert_int_not_equal(configure("%s", options), 0);
+  assert_int_not_equal(items_configure("%s", options), 0);
   assert_int_equal(stub.n_logs, 1);
   assert_int_equal(stub.levels[0], LOG_ERR);
   if (!strstr(stub.logs[0], quoted) || !strstr(stub.logs[0], "expected") ||
@@ -260,9 +260,10 @@ GLUE_TEST(numbers_at_the_ends_of_their_ranges_are_accepted) {
 
   for (size_t i = 0; i < LENGTH(in_capture); i++)
     assert_int_equal(
-        configure("<Capture>\nDirectory '/x'\n%s\n</Capture>", in_capture[i]),
+        items_configure("<Capture>\nDirectory '/x'\n%s\n</Capture>",
+                        in_capture[i]),
         0);
-  assert_int_equal(configure("StateInterval 0\nStateHistory '/y'"), 0);
-  assert_int_equal(configure("StateInterval 86400"), 0);
+  assert_int_equal(items_configure("StateInterval 0\nStateHistory '/y'"), 0);
+  assert_int_equal(items_configure("StateInterval 86400"), 0);
   assert_int_equal(stub.n_logs, 0);
 }
