@@ -27,15 +27,16 @@ struct setting {
 
 typedef double (*history)(struct setting *s, double t);
 
-/* When growth was told, in seconds. */
-struct told {
+/* When growth was above 0, in seconds. */
+struct finding {
   double first, last;  /* NEVER, 0: not at all */
   double known;        /* the first time that it was not NaN */
-  double least, most;  /* bytes a second, where it was told */
-  unsigned beginnings; /* how often it was told after 0 */
+  double least, most;  /* bytes a second, while it was above 0 */
+  unsigned beginnings; /* how often it rose above 0 */
 };
 
-/* After t seconds, of a group that has no limit, and a new member each time. */
+/* Returns a sample after t seconds, of a group that has no limit, and a new
+ * member each time. */
 static struct growth_sample sample_at(double t, double bytes) {
   return (struct growth_sample){.time_ns = NS + (uint64_t)(t * (double)NS),
                                 .has_members = true,
@@ -60,19 +61,20 @@ static double bell(void) {
   return sum - 6;
 }
 
-static void note_told(struct told *told, const struct growth *g, double t) {
+static void note_finding(struct finding *found, const struct growth *g,
+                         double t) {
   double growth = g->bytes_per_second;
 
   if (!isnan(growth))
-    told->known = fmin(told->known, t);
+    found->known = fmin(found->known, t);
   if (!(growth > 0))
     return;
-  told->beginnings += told->last < t - 1.5 * (double)g->window_ns / NS / 64 ||
-                      told->first == NEVER;
-  told->first = fmin(told->first, t);
-  told->last = t;
-  told->least = fmin(told->least, growth);
-  told->most = fmax(told->most, growth);
+  found->beginnings += found->last < t - 1.5 * (double)g->window_ns / NS / 64 ||
+                       found->first == NEVER;
+  found->first = fmin(found->first, t);
+  found->last = t;
+  found->least = fmin(found->least, growth);
+  found->most = fmax(found->most, growth);
 }
 
 static struct setting set(double window, double interval, uint64_t seed) {
@@ -91,17 +93,17 @@ static unsigned long_times(void) {
 }
 
 /* Lets the history last so long, in seconds. */
-static struct told play(struct setting *s, history memory, double length) {
-  struct told told = {.first = NEVER, .known = NEVER, .least = NEVER};
+static struct finding play(struct setting *s, history memory, double length) {
+  struct finding found = {.first = NEVER, .known = NEVER, .least = NEVER};
   struct growth g;
 
   growth_init(&g, (uint64_t)(s->window * (double)NS));
   for (double t = 0; t < length; t += s->interval) {
     note(&g, sample_at(t, memory(s, t)));
     assert_in_range(g.n, 0, GROWTH_POINTS);
-    note_told(&told, &g, t);
+    note_finding(&found, &g, t);
   }
-  return told;
+  return found;
 }
 
 /* --- leaks --- */
@@ -137,24 +139,25 @@ TEST(a_leak_of_1_mb_a_second_is_found_within_20_minutes) {
   for (size_t i = 0; i < LENGTH(intervals); i++)
     for (uint64_t seed = 1; seed <= (i == 0 ? 10 : 100); seed++) {
       struct setting s = set(HOUR, intervals[i], seed);
-      struct told told = play(&s, leaks[seed % 2], 4 * HOUR);
+      struct finding found = play(&s, leaks[seed % 2], 4 * HOUR);
 
-      if (!(told.first > 2 * HOUR && told.first <= 2 * HOUR + 1200))
+      if (!(found.first > 2 * HOUR && found.first <= 2 * HOUR + 1200))
         fail_msg("interval %g, seed %d: after %g s", intervals[i], (int)seed,
-                 told.first - 2 * HOUR);
-      assert_true(told.last > 4 * HOUR - 120 && told.beginnings == 1);
-      assert_true(told.least > 0.8 * MB && told.most < 1.2 * MB);
+                 found.first - 2 * HOUR);
+      assert_true(found.last > 4 * HOUR - 120 && found.beginnings == 1);
+      assert_true(found.least > 0.8 * MB && found.most < 1.2 * MB);
     }
 }
 
 TEST(a_leak_since_the_start_is_found_after_a_quarter_of_the_window) {
   for (uint64_t seed = 1; seed <= 100; seed++) {
     struct setting s = set(HOUR, 10, seed);
-    struct told told = play(&s, leak, 2 * HOUR);
+    struct finding found = play(&s, leak, 2 * HOUR);
 
-    if (told.known < 900 || told.known > 1020 || told.first > 1140)
-      fail_msg("seed %d: after %g s, %g s", (int)seed, told.known, told.first);
-    assert_true(told.least > 0.95 * MB && told.most < 1.05 * MB);
+    if (found.known < 900 || found.known > 1020 || found.first > 1140)
+      fail_msg("seed %d: after %g s, %g s", (int)seed, found.known,
+               found.first);
+    assert_true(found.least > 0.95 * MB && found.most < 1.05 * MB);
   }
 }
 
@@ -169,10 +172,10 @@ static double leak_below_a_dump(struct setting *s, double t) {
 TEST(a_dump_does_not_change_the_speed_of_a_leak) {
   for (uint64_t seed = 1; seed <= 20; seed++) {
     struct setting s = set(HOUR, 10, seed);
-    struct told told = play(&s, leak_below_a_dump, 3 * HOUR);
+    struct finding found = play(&s, leak_below_a_dump, 3 * HOUR);
 
-    assert_true(told.first < HOUR && told.last > 2 * HOUR);
-    assert_true(told.least > 0.8 * MB / 30 && told.most < 1.2 * MB / 30);
+    assert_true(found.first < HOUR && found.last > 2 * HOUR);
+    assert_true(found.least > 0.8 * MB / 30 && found.most < 1.2 * MB / 30);
   }
 }
 
@@ -181,11 +184,11 @@ TEST(a_leak_is_found_in_windows_of_any_length) {
 
   for (size_t i = 0; i < LENGTH(windows); i++) {
     struct setting s = set(windows[i], windows[i] / 600, 1);
-    struct told told = play(&s, leak_in_steps, 3 * windows[i]);
+    struct finding found = play(&s, leak_in_steps, 3 * windows[i]);
 
-    if (!(told.first < windows[i] && told.last > 2.9 * windows[i]))
-      fail_msg("window %g: from %g to %g", windows[i], told.first, told.last);
-    assert_true(told.least > 0.8 * MB && told.most < 1.2 * MB);
+    if (!(found.first < windows[i] && found.last > 2.9 * windows[i]))
+      fail_msg("window %g: from %g to %g", windows[i], found.first, found.last);
+    assert_true(found.least > 0.8 * MB && found.most < 1.2 * MB);
   }
 }
 
@@ -197,9 +200,9 @@ static double leak_for_weeks(struct setting *s, double t) {
 TEST(a_leak_is_reported_until_it_ends) {
   struct setting s = set(HOUR, 60, 1);
   double end = 6 * DAY * long_times();
-  struct told told = play(&s, leak_for_weeks, end);
+  struct finding found = play(&s, leak_for_weeks, end);
 
-  assert_true(told.last > end - 120 && told.beginnings == 1);
+  assert_true(found.last > end - 120 && found.beginnings == 1);
 }
 
 /* --- no leaks --- */
@@ -301,16 +304,16 @@ static void assert_innocent(double window, double interval, uint64_t seeds) {
   for (size_t i = 0; i < LENGTH(innocent); i++)
     for (uint64_t seed = 1; seed <= seeds; seed++) {
       struct setting s = set(window, interval, seed);
-      struct told told;
+      struct finding found;
 
       s.times = innocent[i].times;
-      told = play(&s, innocent[i].memory, 26 * window);
+      found = play(&s, innocent[i].memory, 26 * window);
 
-      if (told.first != NEVER)
+      if (found.first != NEVER)
         fail_msg("%s, window %g, interval %g, seed %d: %g MB/s from %g to %g",
-                 innocent[i].name, window, interval, (int)seed, told.most / MB,
-                 told.first, told.last);
-      if (told.known == NEVER)
+                 innocent[i].name, window, interval, (int)seed, found.most / MB,
+                 found.first, found.last);
+      if (found.known == NEVER)
         fail_msg("%s, window %g, interval %g: nothing is known",
                  innocent[i].name, window, interval);
     }
@@ -391,12 +394,12 @@ TEST(a_daily_load_is_taken_for_growth_once) {
   for (size_t i = 0; i < LENGTH(cases); i++)
     for (uint64_t seed = 1; seed <= 6; seed++) {
       struct setting s = set(seed % 2 ? HOUR : HOUR / 2, 10, seed);
-      struct told told = play(&s, cases[i].memory, 6 * DAY);
+      struct finding found = play(&s, cases[i].memory, 6 * DAY);
 
-      assert_true(told.first > cases[i].first &&
-                  told.first < cases[i].first + HOUR);
-      assert_true(told.last > 6 * HOUR && told.last < 9 * HOUR);
-      assert_int_equal(told.beginnings, cases[i].beginnings);
+      assert_true(found.first > cases[i].first &&
+                  found.first < cases[i].first + HOUR);
+      assert_true(found.last > 6 * HOUR && found.last < 9 * HOUR);
+      assert_int_equal(found.beginnings, cases[i].beginnings);
     }
 }
 
@@ -435,7 +438,7 @@ static double rise_and_leak(struct setting *s, double t) {
 }
 
 /* Returns how many seconds after its begin the leak is found. */
-static double told_after(double wait, double top) {
+static double found_after(double wait, double top) {
   struct growth g;
   double began = 5 * HOUR + wait;
 
@@ -452,14 +455,14 @@ static double told_after(double wait, double top) {
 }
 
 TEST(a_leak_is_found_above_a_peak_that_was_learnt) {
-  double after = told_after(4 * HOUR, 4000);
+  double after = found_after(4 * HOUR, 4000);
   /* 4,000 MB and a quarter, at 1 MB a second; the lowest amount of the last
    * part of the window may be ten minutes old. */
   assert_true(after > 4900 && after < 5900);
 }
 
 TEST(learnt_peaks_are_forgotten) {
-  double after = told_after(31 * HOUR, 4000);
+  double after = found_after(31 * HOUR, 4000);
 
   assert_true(after > 0 && after <= 1200);
 }
