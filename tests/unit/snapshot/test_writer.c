@@ -19,9 +19,9 @@
 #define WAITING_MAX 8
 /* For what comes at once, unless it is broken. */
 #define LONG_NS (60 * NS)
-#define TOLD_MAX 32
+#define OUTCOMES_MAX 32
 
-struct told {
+struct outcome {
   enum document_kind kind;
   char subject[GROUP_NAME_SIZE];
   char path[PATH_MAX];
@@ -34,7 +34,7 @@ struct told {
 static struct {
   pthread_mutex_t mutex;
   pthread_cond_t changed;
-  struct told told[TOLD_MAX];
+  struct outcome outcomes[OUTCOMES_MAX];
   size_t n;
   bool is_closed;
 } gate = {.mutex = PTHREAD_MUTEX_INITIALIZER,
@@ -49,16 +49,16 @@ static bool lets_signals_in(void) {
 }
 
 static void done(const struct document *w) {
-  struct told t = {.kind = w->kind,
-                   .error = w->error,
-                   .thread = pthread_self(),
-                   .has_signals = lets_signals_in()};
+  struct outcome t = {.kind = w->kind,
+                      .error = w->error,
+                      .thread = pthread_self(),
+                      .has_signals = lets_signals_in()};
 
   snprintf(t.subject, sizeof(t.subject), "%s", w->subject);
   snprintf(t.path, sizeof(t.path), "%s", w->path);
   pthread_mutex_lock(&gate.mutex);
-  if (gate.n < TOLD_MAX)
-    gate.told[gate.n++] = t;
+  if (gate.n < OUTCOMES_MAX)
+    gate.outcomes[gate.n++] = t;
   pthread_cond_broadcast(&gate.changed);
   /* A refusal comes on our own thread. */
   while (gate.is_closed && w->error != -EBUSY)
@@ -73,7 +73,7 @@ static void set_gate(bool is_closed) {
   pthread_mutex_unlock(&gate.mutex);
 }
 
-/* Until done() was told of so many. */
+/* Waits until the writer has reported so many documents. */
 static void wait_for(size_t n) {
   struct timespec deadline;
   int r = 0;
@@ -88,7 +88,7 @@ static void wait_for(size_t n) {
     fail_msg("done() is not called");
 }
 
-static size_t told(void) {
+static size_t n_outcomes(void) {
   size_t n;
 
   pthread_mutex_lock(&gate.mutex);
@@ -189,9 +189,9 @@ static void assert_file(const char *path, const char *text) {
 }
 
 /* The i-th document is of this subject, or a state or the history of it. */
-static void assert_told(size_t i, enum document_kind kind, const char *subject,
-                        const char *path, int error) {
-  const struct told *t = &gate.told[i];
+static void assert_reported(size_t i, enum document_kind kind,
+                            const char *subject, const char *path, int error) {
+  const struct outcome *t = &gate.outcomes[i];
 
   assert_int_equal(t->kind, kind);
   assert_string_equal(t->subject, subject);
@@ -199,7 +199,7 @@ static void assert_told(size_t i, enum document_kind kind, const char *subject,
   assert_int_equal(t->error, error);
 }
 
-/* Has the thread told of a first document, and stay there. */
+/* Makes the thread report a first document, and wait there. */
 static void hang_one(struct fixture *d) {
   set_gate(true);
   give(d, "first", "x");
@@ -210,14 +210,14 @@ static void hang_one(struct fixture *d) {
 
 #define HOUR (3600 * NS)
 
-static void give_state_at(struct fixture *d, uint64_t time_ns, size_t told) {
+static void give_state_at(struct fixture *d, uint64_t time_ns, size_t reports) {
   struct document document = {.kind = DOCUMENT_STATE,
                               .time_ns = time_ns,
                               .text = strdup("x"),
                               .len = 1};
 
   writer_submit(d->writer, &document);
-  wait_for(told);
+  wait_for(reports);
 }
 
 static unsigned count_files(const char *directory) {
@@ -272,9 +272,9 @@ FIXTURE_TEST(history_that_cannot_be_kept_is_reported_once_an_hour) {
   give_state_at(d, 5 * HOUR, 2);
   give_state_at(d, 5 * HOUR + NS, 3);
   give_state_at(d, 6 * HOUR, 5);
-  assert_told(1, DOCUMENT_HISTORY, "", d->history, -EPERM);
-  assert_int_equal(gate.told[2].kind, DOCUMENT_STATE);
-  assert_int_equal(gate.told[4].kind, DOCUMENT_HISTORY);
+  assert_reported(1, DOCUMENT_HISTORY, "", d->history, -EPERM);
+  assert_int_equal(gate.outcomes[2].kind, DOCUMENT_STATE);
+  assert_int_equal(gate.outcomes[4].kind, DOCUMENT_HISTORY);
 }
 
 /* --- writing ---------------------------------------------------------------*/
@@ -285,13 +285,13 @@ FIXTURE_TEST(failures_are_reported_with_the_intended_path) {
   give(d, "web", "x");
   give_state(d, "x");
   wait_for(2);
-  assert_told(0, DOCUMENT_CAPTURE, "web", d->directory, -ENOTDIR);
-  assert_told(1, DOCUMENT_STATE, "", d->state_file, -EISDIR);
+  assert_reported(0, DOCUMENT_CAPTURE, "web", d->directory, -ENOTDIR);
+  assert_reported(1, DOCUMENT_STATE, "", d->state_file, -EISDIR);
   /* And the next one is tried all the same. */
   proctree_unlink(&d->tree, "captures");
   give(d, "web", "x");
   wait_for(3);
-  assert_int_equal(gate.told[2].error, 0);
+  assert_int_equal(gate.outcomes[2].error, 0);
 }
 
 /* --- waiting ---------------------------------------------------------------*/
@@ -302,19 +302,19 @@ FIXTURE_TEST(waiting_documents_keep_their_order_and_more_are_refused) {
     give(d, (char[]){(char)('h' - i), '\0'}, "x");
   give(d, "too much", "x");
   give_state(d, "too much");
-  assert_int_equal(told(), 3);
-  assert_told(1, DOCUMENT_CAPTURE, "too much", d->directory, -EBUSY);
-  assert_true(pthread_equal(gate.told[1].thread, pthread_self()));
-  assert_told(2, DOCUMENT_STATE, "", d->state_file, -EBUSY);
+  assert_int_equal(n_outcomes(), 3);
+  assert_reported(1, DOCUMENT_CAPTURE, "too much", d->directory, -EBUSY);
+  assert_true(pthread_equal(gate.outcomes[1].thread, pthread_self()));
+  assert_reported(2, DOCUMENT_STATE, "", d->state_file, -EBUSY);
   set_gate(false);
   wait_for(3 + WAITING_MAX);
   for (size_t i = 0; i < WAITING_MAX; i++)
-    assert_int_equal(gate.told[3 + i].subject[0], 'h' - (int)i);
+    assert_int_equal(gate.outcomes[3 + i].subject[0], 'h' - (int)i);
   assert_int_not_equal(access(d->state_file, F_OK), 0);
   /* There is place again. */
   give(d, "later", "x");
   wait_for(4 + WAITING_MAX);
-  assert_int_equal(gate.told[3 + WAITING_MAX].error, 0);
+  assert_int_equal(gate.outcomes[3 + WAITING_MAX].error, 0);
 }
 
 FIXTURE_TEST(a_state_replaces_a_waiting_state) {
@@ -327,13 +327,13 @@ FIXTURE_TEST(a_state_replaces_a_waiting_state) {
   give_state(d, "newer");
   give(d, "last", "x"); /* fills it */
   give_state(d, "newest");
-  assert_int_equal(told(), 1);
+  assert_int_equal(n_outcomes(), 1);
   set_gate(false);
   wait_for(1 + WAITING_MAX);
-  assert_int_equal(gate.told[2].kind, DOCUMENT_STATE);
-  assert_int_equal(gate.told[3].kind, DOCUMENT_CAPTURE);
+  assert_int_equal(gate.outcomes[2].kind, DOCUMENT_STATE);
+  assert_int_equal(gate.outcomes[3].kind, DOCUMENT_CAPTURE);
   end(d, LONG_NS);
-  assert_int_equal(told(), 1 + WAITING_MAX);
+  assert_int_equal(n_outcomes(), 1 + WAITING_MAX);
   assert_file(d->state_file, "newest");
 }
 
@@ -360,15 +360,15 @@ FIXTURE_TEST(a_hung_disk_does_not_delay_the_end) {
   assert_true(took_ns < LONG_NS / 2);
   set_gate(false);
   join();
-  assert_int_equal(told(), 1);
+  assert_int_equal(n_outcomes(), 1);
   assert_int_not_equal(access(d->state_file, F_OK), 0);
 }
 
 FIXTURE_TEST(another_thread_writes_and_has_no_signals) {
   give_state(d, "x");
   wait_for(1);
-  assert_false(pthread_equal(gate.told[0].thread, pthread_self()));
-  assert_false(gate.told[0].has_signals);
+  assert_false(pthread_equal(gate.outcomes[0].thread, pthread_self()));
+  assert_false(gate.outcomes[0].has_signals);
   assert_true(lets_signals_in());
   end(d, LONG_NS);
   assert_true(has_thread);
