@@ -38,7 +38,7 @@ static void learn(struct audit *a, const struct exposure *x, unsigned cycles,
                 &(struct audit_lesson){.pss_off = off, .uss_off = uss_off});
 }
 
-TEST(an_error_is_what_readings_have_shown) {
+TEST(published_error_follows_the_errors_that_readings_show) {
   static const double parts[] = {0.5, 0.05, 0.25};
   struct audit a = {.cycle_ns = 0};
   struct exposure x = exposed(CAUSE_RELATIVES, 1000);
@@ -160,7 +160,7 @@ TEST(uss_can_be_off_by_more_or_less_than_pss) {
 }
 
 /* However long all that was freed has been private. */
-TEST(what_was_freed_may_have_been_shared) {
+TEST(freed_memory_may_have_been_shared) {
   struct audit a = {.cycle_ns = 0};
   struct exposure x = exposed(CAUSE_FREED, 1000);
 

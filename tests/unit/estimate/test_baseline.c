@@ -22,7 +22,7 @@ static struct rollup sharing(unsigned own_mib, unsigned cow_mib,
   return r;
 }
 
-TEST(strangers_are_those_that_no_relative_explains) {
+TEST(sharers_beyond_the_relatives_are_strangers) {
   static const struct {
     unsigned own_mib, cow_mib, sharers, files_mib, relatives, strangers;
   } rows[] = {
@@ -67,7 +67,7 @@ TEST(cost_of_merged_pages_is_in_doubt_beside_strangers) {
 }
 
 /* Together, all that are known pay what is theirs again. */
-TEST(part_of_strangers_is_what_the_others_do_not_pay) {
+TEST(strangers_pay_the_part_that_others_do_not_pay) {
   struct rollup alone = sharing(0, 120, 2, 0), three = sharing(0, 120, 4, 0);
 
   assert_true(strangers_part(&alone, 1, 1) == 60.0 * MIB);
@@ -99,7 +99,7 @@ static void expect(const struct fixture *f, enum strangers strangers) {
   assert_int_equal(f->track.unsure_bytes > 0, strangers == STRANGERS_NEW);
 }
 
-TEST(strangers_are_new_where_they_have_come_since) {
+TEST(strangers_that_came_since_the_last_reading_are_new) {
   struct fixture f = {.e = {.page_size = 4096}};
 
   sharing_init(&f.set, 0);

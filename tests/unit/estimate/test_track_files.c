@@ -20,7 +20,7 @@ static void start_mapper(struct family *f, unsigned slot) {
 }
 
 /* Four of a group share a buffer; each has forked once, some time ago. */
-FAMILY_TEST(whoever_has_forked_shares_files_with_its_group_again) {
+FAMILY_TEST(process_that_has_forked_shares_files_with_its_group_again) {
   for (unsigned slot = 0; slot < 4; slot++)
     start_mapper(f, slot);
   lineage_pass(f, 1);
