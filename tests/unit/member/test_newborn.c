@@ -88,7 +88,7 @@ FAMILY_TEST(memory_in_swap_is_divided) {
 
 /* The next child alone shares with the parent the memory that this has got
  * since it forked last. */
-FAMILY_TEST(a_new_worker_shares_what_came_since_the_others) {
+FAMILY_TEST(new_worker_shares_memory_that_came_after_the_others) {
   lineage_start_parent(f);
   for (unsigned child = 1; child <= 7; child++)
     memory_fork(&f->world, 0, child, 0);
@@ -111,7 +111,7 @@ static void replace_worker(struct family *f, unsigned slot) {
   memory_grow(&f->world, slot, 2 * MIB_PAGES);
 }
 
-FAMILY_TEST(workers_are_known_from_those_before) {
+FAMILY_TEST(new_workers_are_estimated_from_previous_ones) {
   lineage_start_parent(f);
   for (unsigned slot = 1; slot <= 8; slot++)
     replace_worker(f, slot);
@@ -225,7 +225,7 @@ static void learn_from_children(struct family *f) {
 }
 
 /* Hundreds of them at a time make no error that is worth a reading. */
-FAMILY_TEST(children_like_those_before_are_hardly_doubted) {
+FAMILY_TEST(children_like_previous_ones_have_a_small_error) {
   learn_from_children(f);
   memory_fork(&f->world, 0, 1, 0);
   lineage_pass(f, 1);
