@@ -312,7 +312,7 @@ AGGREGATE_TEST(a_guess_can_have_more_than_statm_shows) {
 
 /* The host has 6 MiB at most, as a hundredth may have moved, and the other
  * member one of these. Each counts once, not once in each of its two groups. */
-AGGREGATE_TEST(guesses_are_limited_by_what_the_host_has_left) {
+AGGREGATE_TEST(guesses_are_limited_by_the_remaining_memory_of_the_host) {
   struct process third = f->p;
   struct member member = {.outcome = OUTCOME_UNREADABLE};
   struct process *processes[] = {&f->p, &f->other, &third};
@@ -337,7 +337,7 @@ AGGREGATE_TEST(guesses_are_limited_by_what_the_host_has_left) {
 }
 
 /* The other member has 24 MiB more than before meminfo was read. */
-AGGREGATE_TEST(guesses_are_not_lost_in_what_moves_on_the_host) {
+AGGREGATE_TEST(guesses_survive_small_changes_of_the_hosts_memory) {
   struct rollup more = shared_by_four;
 
   more.bytes[ROLLUP_PSS] = 824 * MIB;

@@ -93,7 +93,7 @@ WORLD_TEST(growth_is_unknown_for_a_group_that_is_never_read) {
 #define ALL (CGROUP_HAS_BYTES | CGROUP_HAS_LIMIT | CGROUP_HAS_FILE)
 
 /* MemAvailable is 1,000 MiB. */
-TEST(the_limit_of_a_control_group_counts_where_it_leaves_less) {
+TEST(limit_of_a_control_group_counts_if_it_leaves_less) {
   static const struct {
     struct cgroup_memory memory;
     uint64_t room;

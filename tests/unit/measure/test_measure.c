@@ -170,7 +170,7 @@ WORLD_TEST(refresh_never_leaves_rollup_values_unknown) {
 
 /* --- faults on what is shared by copy on write --- */
 
-WORLD_TEST(faults_have_it_read_where_they_can_break_something) {
+WORLD_TEST(process_is_read_for_faults_that_can_break_sharing) {
   struct fake little = measured_sharer(11, "g");
 
   world_walks_take(50000); /* so that following is worth it */

@@ -288,7 +288,7 @@ WORLD_TEST(huge_pages_are_dear_while_a_fork_shares_them) {
 }
 
 /* A page costs 23 ns, and then 3 ns. */
-WORLD_TEST(stranger_is_guessed_by_what_pages_cost_on_this_host) {
+WORLD_TEST(unknown_process_is_priced_by_pages_on_this_host) {
   struct fake f = begin_large(w);
 
   world_walks_take(15 * NS_PER_MS / 10);

@@ -101,7 +101,7 @@ WORLD_TEST(process_whose_main_thread_is_dead_is_estimated_too) {
 }
 
 /* The time for one reading goes to the other group. */
-WORLD_TEST(faults_that_cannot_be_had_stay_as_they_were) {
+WORLD_TEST(unreadable_faults_stay_in_doubt) {
   struct fake other = measured_member(20, "h");
 
   world_budget_for_one(w);
