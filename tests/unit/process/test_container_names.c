@@ -199,7 +199,7 @@ NAMES_TEST(a_name_is_not_read_again_otherwise) {
   expect(f, SCOPE, "other");
 }
 
-NAMES_TEST(a_malformed_file_gives_the_short_id_until_it_is_well) {
+NAMES_TEST(malformed_file_gives_the_short_id_until_it_is_mended) {
   put(f, CONFIG, "{\"Name\": \"/we");
   expect(f, SCOPE, "-EBADMSG config.v2.json " SHORT);
   expect(f, SCOPE, SHORT); /* told once in a cycle */
