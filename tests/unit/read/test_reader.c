@@ -114,7 +114,7 @@ FIXTURE_TEST(evidence_is_read_right_after_the_rollup) {
   assert_int_equal(job.rollup.statm.shared_pages, 500);
 }
 
-FIXTURE_TEST(faults_are_asked_for_where_they_can_break_something) {
+FIXTURE_TEST(faults_are_read_if_they_can_break_sharing) {
   static const struct {
     unsigned cow_kb;
     uint32_t faults;

@@ -195,7 +195,7 @@ static void lay_out(struct read_job jobs[3], struct process *a,
 }
 
 /* Neither in this batch nor in those to come, unless it is another one. */
-FIXTURE_TEST(while_it_hangs_it_is_not_tried_again) {
+FIXTURE_TEST(hung_process_is_not_tried_again) {
   struct read_job jobs[2];
 
   reading_restart(f, SHORT_NS);
