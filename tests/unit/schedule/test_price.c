@@ -114,7 +114,7 @@ TEST(walk_near_the_limit_counts_in_full_and_others_only_slowly) {
   }
 }
 
-TEST(a_guess_is_by_what_a_page_has_cost_on_this_host) {
+TEST(guess_goes_by_the_price_of_pages_on_this_host) {
   struct walk w = walk(0, GIB_PAGES, 0);
 
   assert_int_equal(read_cost_guess_ns(&w, 100), 5000 + GIB_PAGES * 100);
@@ -302,7 +302,7 @@ TEST(a_sample_shows_that_a_walk_is_cheap_again_with_a_margin) {
 }
 
 /* It is the mappings that make it dear, whatever pages cost. */
-TEST(a_sample_does_not_show_what_mappings_cost) {
+TEST(sample_does_not_show_the_price_of_mappings) {
   struct read_cost c = {.ns = MS, .pages = 1000};
 
   read_cost_refuse(&c, &policy, NS_PER_S);

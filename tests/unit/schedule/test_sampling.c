@@ -54,7 +54,7 @@ static bool reads_mappings(const struct fixture *f) {
 }
 
 /* They may not show where it is, as in buffers that fill. */
-FIXTURE_TEST(mappings_are_read_again_when_they_may_be_others) {
+FIXTURE_TEST(mappings_are_read_again_when_they_may_have_changed) {
   static const struct {
     const char *name;
     int64_t resident, size; /* more than then, in pages */
@@ -158,7 +158,7 @@ FIXTURE_TEST(counted_pages_and_pages_of_shmem_add_up) {
 /* Anonymous pages are private, and pages of files are shared by two processes.
  * statm has 5,000 of each kind, can lack 4,000, and does not lack what chance
  * may explain. */
-FIXTURE_TEST(pages_that_statm_lacks_are_added_where_it_is_not_exact) {
+FIXTURE_TEST(pages_that_an_inexact_statm_lacks_are_added) {
   static const struct {
     const char *name;
     double anon, files, chance; /* pages that are present */
