@@ -154,7 +154,7 @@ static void put(const struct proctree *tree, const char *path,
 }
 
 /* The texts of run and pages_sharing; NULL means that there is no such file. */
-TEST(merging_is_where_it_runs_and_has_merged_something) {
+TEST(merging_means_that_ksm_runs_and_has_merged_pages) {
   static const struct {
     const char *run, *sharing;
     bool is_merging;
