@@ -192,7 +192,7 @@ TEST(outside_is_as_sure_as_the_groups) {
 
 /* --- files and shmem --- */
 
-TEST(mapped_shmem_is_at_least_what_cannot_be_files) {
+TEST(mapped_shmem_is_at_least_the_part_that_cannot_be_files) {
   struct meminfo_sample m = plain();
   struct host_processes h = members(4608 * MIB, 0);
 

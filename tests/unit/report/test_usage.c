@@ -196,7 +196,7 @@ TEST(age_is_unknown_where_nothing_was_ever_read) {
   assert_true(usage_age_seconds(&denied) == 0);
 }
 
-TEST(a_newcomer_is_guessed_from_those_that_are_known) {
+TEST(newcomer_is_guessed_from_known_members) {
   static const struct statm_sample half = {.resident_pages = 100,
                                            .shared_pages = 60};
   struct rollup r = make_rollup(200, 100, 50, 650), got;
