@@ -271,7 +271,7 @@ WORLD_TEST(many_groups_cool_down_at_once) {
   assert_string_equal(subjects(w), "abcdefghijklmnopqrst");
 }
 
-WORLD_TEST(a_group_is_not_captured_again_while_it_is) {
+WORLD_TEST(group_is_not_captured_again_during_its_capture) {
   world_keep_captures(w);
   world_budget(w, 0);
   put_letters(w, 1);

@@ -124,7 +124,7 @@ WORLD_TEST(head_has_host_time_and_trigger) {
                       "page_size trigger rules groups processes ");
 }
 
-WORLD_TEST(rules_are_as_they_are_configured) {
+WORLD_TEST(rules_are_printed_as_they_are_configured) {
   parsed d;
 
   world_put(w, fake_member(10, "g"));
