@@ -277,7 +277,7 @@ TEST(a_mistake_is_named) {
   }
 }
 
-TEST(unknown_keys_are_skipped_with_all_they_hold) {
+TEST(unknown_keys_are_skipped_with_their_content) {
   struct document d =
       load_valid(WITH("'new':{'pid':-1,'pid':[null,1e999,{'format':'x'}]},"
                       "'':null,'a\\u0000b':[[[]]],"
