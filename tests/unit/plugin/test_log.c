@@ -135,7 +135,7 @@ TEST(hang_of_all_readers_is_logged_until_a_reader_is_free) {
 
 /* Each digit is a number of lines: of an interval, of one soon after, and of
  * one an hour later. */
-TEST(each_problem_is_logged_as_often_as_it_deserves) {
+TEST(each_problem_is_logged_at_its_own_rate) {
   static const struct {
     enum diag_kind kind;
     const char *lines;
