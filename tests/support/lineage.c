@@ -122,7 +122,7 @@ struct sums lineage_estimate(const struct family *f) {
     s.pss += (double)p.rollup.bytes[ROLLUP_PSS] / 1024;
     s.uss += (double)rollup_uss(&p.rollup) / 1024;
     s.swap += (double)p.rollup.bytes[ROLLUP_SWAP_PSS] / 1024;
-    s.error += doubt_bytes(p.error.pss) / 1024;
+    s.error += error_bytes(p.error.pss) / 1024;
   }
   return s;
 }

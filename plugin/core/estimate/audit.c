@@ -12,9 +12,9 @@
 #define CHOSEN 1.96
 
 /*
- * The rate error² / exposure² of each cause: before the first reading, and its
+ * The rate error² / bound² of each cause: before the first reading, and its
  * lower bound, because a few exact readings prove nothing. Without learning the
- * exposure is the error. The bound for freed memory, which may have been shared
+ * bound is the error. The bound for freed memory, which may have been shared
  * however often it was not, is large enough to be published for two members
  * whose errors are thought independent.
  */
@@ -45,7 +45,7 @@ _Static_assert(CAUSES == 11, "it was decided of each cause if it is learnt");
 #define LEARNT 0.18
 
 static double seen(const struct rate *r, enum audit_level level) {
-  double mean = r->off / r->exposed;
+  double mean = r->off / r->bound;
 
   if (!RULE(highest))
     return mean;
@@ -56,13 +56,13 @@ static double seen(const struct rate *r, enum audit_level level) {
 
 static double rate_of(const struct rate *r, enum audit_level level,
                       double at_first, double least) {
-  if (r->exposed <= 0)
+  if (r->bound <= 0)
     return at_first;
   return fmax(seen(r, level), least) * r->known + at_first * (1 - r->known);
 }
 
 /* The square that is to be expected of one cause. */
-static double square(const struct audit *a, const struct exposure *x,
+static double square(const struct audit *a, const struct bounds *x,
                      enum audit_level level, int k) {
   if (!causes[k].is_learnt)
     return 0;
@@ -70,7 +70,7 @@ static double square(const struct audit *a, const struct exposure *x,
          rate_of(&a->rates[k], level, causes[k].at_first, causes[k].least);
 }
 
-static double all_squares(const struct audit *a, const struct exposure *x,
+static double all_squares(const struct audit *a, const struct bounds *x,
                           enum audit_level level) {
   double sum = 0;
 
@@ -79,11 +79,11 @@ static double all_squares(const struct audit *a, const struct exposure *x,
   return sum;
 }
 
-static double sure_of(const struct exposure *x, int k) {
+static double sure_of(const struct bounds *x, int k) {
   return causes[k].is_learnt ? 0 : x->bytes[k];
 }
 
-static double sure(const struct exposure *x) {
+static double sure(const struct bounds *x) {
   double sum = 0;
 
   for (int k = 0; k < CAUSES; k++)
@@ -99,12 +99,12 @@ static double root(double squares, enum audit_level level) {
   return sqrt(squares) * times[level];
 }
 
-static struct doubt error_of(const struct audit *a, double error, double more) {
+static struct error error_of(const struct audit *a, double error, double more) {
   double common = !RULE(common_apart)
                       ? 1
                       : clamp(rate_of(&a->common, AUDIT_EXPECTED, 1, 0), 0, 1);
 
-  return (struct doubt){.common = more + error * sqrt(common),
+  return (struct error){.common = more + error * sqrt(common),
                         .independent = error * sqrt(1 - common)};
 }
 
@@ -112,7 +112,7 @@ static double uss_rate(const struct audit *a) {
   return fmin(rate_of(&a->uss, AUDIT_EXPECTED, USS_MOST, 0), USS_MOST);
 }
 
-void audit_errors(const struct audit *a, const struct exposure *x,
+void audit_errors(const struct audit *a, const struct bounds *x,
                   enum audit_level level, struct audit_errors *ret) {
   double freed = USS_MOST * x->bytes[CAUSE_FREED]; /* where two shared it */
   double squares = 0, uss_squares, error, by;
@@ -134,20 +134,19 @@ void audit_errors(const struct audit *a, const struct exposure *x,
 
 /* --- learning --- */
 
-static void learn(struct rate *r, uint64_t cycle_ns, double off,
-                  double exposed) {
-  if (exposed <= 0)
+static void learn(struct rate *r, uint64_t cycle_ns, double off, double bound) {
+  if (bound <= 0)
     return;
   if (r->cycle_ns != cycle_ns) {
     r->cycle_ns = cycle_ns;
-    if (r->exposed > 0)
-      r->high = fmax(r->high * HIGH_KEPT, r->off / r->exposed);
+    if (r->bound > 0)
+      r->high = fmax(r->high * HIGH_KEPT, r->off / r->bound);
     r->off *= KEPT;
-    r->exposed *= KEPT;
+    r->bound *= KEPT;
     r->known += (1 - r->known) * LEARNT;
   }
   r->off += off;
-  r->exposed += exposed;
+  r->bound += bound;
 }
 
 /* Each new error, times those before it in this cycle. */
@@ -167,14 +166,14 @@ static double part_of(double own, double others) {
  * cause, now that the error is known, is part² * off² + own * (1 - part). It
  * weighs by its part: of a cause with a small one, the error shows little. */
 static void learn_part(struct rate *r, uint64_t cycle_ns, double off,
-                       double own, double others, double exposed) {
+                       double own, double others, double bound) {
   double part = part_of(own, others);
   double mean = part * part * off * off + own * (1 - part);
 
-  learn(r, cycle_ns, part * mean, part * exposed);
+  learn(r, cycle_ns, part * mean, part * bound);
 }
 
-void audit_learn(struct audit *a, uint64_t cycle_ns, const struct exposure *x,
+void audit_learn(struct audit *a, uint64_t cycle_ns, const struct bounds *x,
                  const struct audit_lesson *l) {
   double off = excess(l->pss_off, sure(x));
   double noise = l->pss_noise * l->pss_noise, all, part;

@@ -9,18 +9,18 @@
 #ifndef SMAPS_AUDIT_H
 #define SMAPS_AUDIT_H
 
-#include "report/doubt.h"
+#include "report/error.h"
 #include <stdbool.h>
 
 /* How many bytes each cause can make the estimate wrong; CAUSE_TIME: times the
  * root of the seconds. */
-struct exposure {
+struct bounds {
   double bytes[CAUSES];
 };
 
 /* Sums of squares of late. */
 struct rate {
-  double off, exposed;
+  double off, bound;
   double high;       /* their quotient, or what it was lately */
   double known;      /* 0 to 1: less, and what was thought at first counts */
   uint64_t cycle_ns; /* of the last lesson */
@@ -41,14 +41,14 @@ struct audit {
  * readings are chosen by; and the error that is published. */
 enum audit_level { AUDIT_EXPECTED, AUDIT_CHOSEN, AUDIT_PUBLISHED };
 
-/* The errors that follow from an exposure and recent errors; that of Pss also
+/* The errors that follow from bounds and recent errors; that of Pss also
  * by cause. */
 struct audit_errors {
-  struct doubt pss, uss;
+  struct error pss, uss;
   double pss_parts[ALL_CAUSES];
 };
 
-void audit_errors(const struct audit *a, const struct exposure *x,
+void audit_errors(const struct audit *a, const struct bounds *x,
                   enum audit_level level, struct audit_errors *ret);
 
 /* A reading, beside the estimate that it takes the place of, in bytes. */
@@ -57,7 +57,7 @@ struct audit_lesson {
   double pss_noise, uss_noise; /* standard deviations of that, with samples */
 };
 
-void audit_learn(struct audit *a, uint64_t cycle_ns, const struct exposure *x,
+void audit_learn(struct audit *a, uint64_t cycle_ns, const struct bounds *x,
                  const struct audit_lesson *lesson);
 
 #endif

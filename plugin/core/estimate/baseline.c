@@ -27,7 +27,7 @@ uint64_t baseline_cow_shared(const struct baseline *b) {
              b->rollup.bytes[ROLLUP_ANONYMOUS]);
 }
 
-double baseline_cow_cost(const struct baseline *b) {
+double baseline_cow_share(const struct baseline *b) {
   double shared = (double)baseline_cow_shared(b);
 
   return shared > 0 ? 1 - (double)rollup_cow_bytes(&b->rollup) / shared : 0;
@@ -59,14 +59,14 @@ uint64_t baseline_private_file_bytes(const struct baseline *b) {
   return rollup_uss(&b->rollup) - private_anonymous(b);
 }
 
-double baseline_anonymous_cost(const struct baseline *b) {
+double baseline_anonymous_share(const struct baseline *b) {
   double anonymous = (double)b->rollup.bytes[ROLLUP_ANONYMOUS];
 
   return anonymous > 0 ? 1 - (double)rollup_cow_bytes(&b->rollup) / anonymous
                        : 1;
 }
 
-double baseline_shared_cost(const struct baseline *b, uint64_t page_size) {
+double baseline_file_share(const struct baseline *b, uint64_t page_size) {
   double shared = (double)b->at.shared_pages * (double)page_size;
   double pss = (double)(b->rollup.bytes[ROLLUP_PSS_FILE] +
                         b->rollup.bytes[ROLLUP_PSS_SHMEM]);
@@ -77,7 +77,7 @@ double baseline_shared_cost(const struct baseline *b, uint64_t page_size) {
   return shared > 0 && pss < shared ? pss / shared : 1;
 }
 
-double baseline_swap_cost(const struct baseline *b) {
+double baseline_swap_share(const struct baseline *b) {
   double swapped = b->at.vm_swap_kb * 1024.0;
   double pss = (double)b->rollup.bytes[ROLLUP_SWAP_PSS];
 
@@ -86,7 +86,7 @@ double baseline_swap_cost(const struct baseline *b) {
 
 double baseline_private_swap_part(const struct baseline *b) {
   double n = sharers(b);
-  double part = (baseline_swap_cost(b) - 1 / n) / (1 - 1 / n);
+  double part = (baseline_swap_share(b) - 1 / n) / (1 - 1 / n);
 
   return part > 0 ? part : 0;
 }
@@ -104,18 +104,18 @@ static uint64_t own_bytes(const struct rollup *r) {
                r->bytes[ROLLUP_PSS_FILE] + r->bytes[ROLLUP_PSS_SHMEM]);
 }
 
-static uint64_t shared_cost(const struct rollup *r) {
+static uint64_t shared_pss(const struct rollup *r) {
   return minus(r->bytes[ROLLUP_PSS_ANON], own_bytes(r));
 }
 
 /* At least how many processes, on average, share a page by copy on write. */
 static double sharers_seen(const struct rollup *r) {
-  uint64_t cost = shared_cost(r);
+  uint64_t pss = shared_pss(r);
   uint64_t shared =
       minus(r->bytes[ROLLUP_ANONYMOUS], own_bytes(r) + r->bytes[ROLLUP_KSM]);
 
-  return cost <= shared / SHARERS_MOST ? SHARERS_MOST
-                                       : (double)shared / (double)cost;
+  return pss <= shared / SHARERS_MOST ? SHARERS_MOST
+                                      : (double)shared / (double)pss;
 }
 
 uint32_t strangers_seen(const struct rollup *found, uint32_t relatives) {
@@ -136,7 +136,7 @@ double strangers_part(const struct rollup *found, uint32_t relatives,
     return 0;
   /* The shared memory less the part that each of n + more processes pays. */
   lacking = (double)shared_bytes(found) * more / (n * (n + more - 1));
-  /* The cost of merged pages is scaled, too. */
-  scaled = (double)shared_cost(found) * more / n;
+  /* The Pss of merged pages is scaled, too. */
+  scaled = (double)shared_pss(found) * more / n;
   return lacking > scaled ? lacking : scaled;
 }

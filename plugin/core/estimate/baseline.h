@@ -41,16 +41,17 @@ struct private_bytes baseline_private(const struct baseline *b);
 /* Pages of files and shmem that no other process maps. */
 uint64_t baseline_private_file_bytes(const struct baseline *b);
 
-/* The memory that is shared by copy on write, and the cost of a page of it, 0
+/* The memory that is shared by copy on write, and the share of a page of it, 0
  * to 1. */
 uint64_t baseline_cow_shared(const struct baseline *b);
-double baseline_cow_cost(const struct baseline *b);
+double baseline_cow_share(const struct baseline *b);
 
-/* The cost of a page, 0 to 1: of anonymous memory; of files and shmem; of swap.
+/* The share of a page that it pays, 0 to 1: of anonymous memory; of files and
+ * shmem; of swap.
  */
-double baseline_anonymous_cost(const struct baseline *b);
-double baseline_shared_cost(const struct baseline *b, uint64_t page_size);
-double baseline_swap_cost(const struct baseline *b);
+double baseline_anonymous_share(const struct baseline *b);
+double baseline_file_share(const struct baseline *b, uint64_t page_size);
+double baseline_swap_share(const struct baseline *b);
 /* The part of its swap that no relative shares. */
 double baseline_private_swap_part(const struct baseline *b);
 

@@ -66,7 +66,7 @@ static void own_all(const struct baseline *b, struct rollup *u) {
 static void scale_shared_part(const struct track *t, struct rollup *u) {
   const struct baseline *b = &t->baseline;
   struct private_bytes own = baseline_private(b);
-  double factor = relatives_factor(t), cost = t->since.cost;
+  double factor = relatives_factor(t), share = t->since.share;
   bool is_of_shmem = rollup_is_of_shmem(&b->rollup);
   uint64_t own_swap =
       amount_from((double)b->at.vm_swap_kb * baseline_private_swap_part(b)) *
@@ -81,8 +81,8 @@ static void scale_shared_part(const struct track *t, struct rollup *u) {
   scale_above(u, ROLLUP_PSS_ANON, own.anon, factor);
   /* Not all of them had shared every page. */
   cap(u, ROLLUP_PSS_ANON, u->bytes[ROLLUP_ANONYMOUS]);
-  scale_above(u, ROLLUP_PSS_FILE, own.file, is_of_shmem ? factor : cost);
-  scale_above(u, ROLLUP_PSS_SHMEM, own.shmem, is_of_shmem ? cost : factor);
+  scale_above(u, ROLLUP_PSS_FILE, own.file, is_of_shmem ? factor : share);
+  scale_above(u, ROLLUP_PSS_SHMEM, own.shmem, is_of_shmem ? share : factor);
   u->bytes[ROLLUP_PSS] = u->bytes[ROLLUP_PSS_ANON] + u->bytes[ROLLUP_PSS_FILE] +
                          u->bytes[ROLLUP_PSS_SHMEM];
   if (is_last(t))
@@ -98,7 +98,7 @@ static void move_anonymous(const struct baseline *b, struct rollup *u,
       RULE(shared_goes) && by < 0 && (uint64_t)-by > private_most
           ? -(int64_t)private_most
           : by;
-  double shared_cost = baseline_cow_cost(b);
+  double cow_share = baseline_cow_share(b);
   uint64_t from_clean = 0;
 
   if (private_by < 0)
@@ -106,7 +106,7 @@ static void move_anonymous(const struct baseline *b, struct rollup *u,
   move(u, ROLLUP_PRIVATE_DIRTY, private_by);
   move(u, ROLLUP_PRIVATE_CLEAN, -(int64_t)from_clean);
   move_pss_anon(u, private_by + amount_change_from((double)(by - private_by) *
-                                                   shared_cost));
+                                                   cow_share));
   move(u, ROLLUP_ANONYMOUS, by);
   move_resident(u, by);
 }
@@ -119,25 +119,25 @@ static void move_anonymous(const struct baseline *b, struct rollup *u,
  */
 static void move_returned(const struct baseline *b, struct rollup *u,
                           uint64_t bytes) {
-  double cost = (1 + baseline_swap_cost(b)) / 2;
+  double share = (1 + baseline_swap_share(b)) / 2;
   uint64_t own =
       min(amount_from((double)bytes * baseline_private_swap_part(b)), bytes);
 
   move(u, ROLLUP_PRIVATE_DIRTY, (int64_t)own);
   move(u, ROLLUP_SHARED_DIRTY, (int64_t)(bytes - own));
-  move_pss_anon(u, amount_change_from((double)bytes * cost));
+  move_pss_anon(u, amount_change_from((double)bytes * share));
   move(u, ROLLUP_ANONYMOUS, (int64_t)bytes);
   move_resident(u, (int64_t)bytes);
 }
 
-static double shared_cost(const struct cycle *cycle, const struct track *t) {
-  return baseline_shared_cost(&t->baseline, cycle->page_size);
+static double file_share(const struct cycle *cycle, const struct track *t) {
+  return baseline_file_share(&t->baseline, cycle->page_size);
 }
 
 static void move_shared(const struct cycle *cycle, const struct track *t,
                         struct rollup *u) {
-  double cost = shared_cost(cycle, t) * t->since.cost;
-  int64_t pss_by = amount_change_from((double)t->change.shared * cost);
+  double share = file_share(cycle, t) * t->since.share;
+  int64_t pss_by = amount_change_from((double)t->change.shared * share);
   bool is_shmem = rollup_is_of_shmem(u);
 
   move(u, ROLLUP_PSS, pss_by);
@@ -153,8 +153,8 @@ static void move_broken(const struct baseline *b, struct rollup *u,
   move(u, ROLLUP_PRIVATE_DIRTY, (int64_t)bytes);
   move(u, ROLLUP_SHARED_DIRTY, -(int64_t)from_dirty);
   move(u, ROLLUP_SHARED_CLEAN, -(int64_t)(bytes - from_dirty));
-  move_pss_anon(u,
-                amount_change_from((double)bytes * (1 - baseline_cow_cost(b))));
+  move_pss_anon(
+      u, amount_change_from((double)bytes * (1 - baseline_cow_share(b))));
 }
 
 /* A page of two that one has copied is the other's alone. */
@@ -174,7 +174,8 @@ static void move_broken_by_relatives(const struct track *t, struct rollup *u) {
  * as the swap was. */
 static void move_swap(const struct track *t, struct rollup *u) {
   const struct baseline *b = &t->baseline;
-  double cost = baseline_anonymous_cost(b), swapped = b->at.vm_swap_kb * 1024.0;
+  double share = baseline_anonymous_share(b),
+         swapped = b->at.vm_swap_kb * 1024.0;
 
   move(u, ROLLUP_SWAP, t->change.swap);
   if (t->change.swap < 0)
@@ -182,7 +183,8 @@ static void move_swap(const struct track *t, struct rollup *u) {
         amount_from((double)u->bytes[ROLLUP_SWAP_PSS] *
                     (1 + (double)t->change.swap / swapped));
   else
-    move(u, ROLLUP_SWAP_PSS, amount_change_from((double)t->change.swap * cost));
+    move(u, ROLLUP_SWAP_PSS,
+         amount_change_from((double)t->change.swap * share));
 }
 
 /* --- relations that the kernel guarantees --- */
@@ -262,9 +264,9 @@ void estimate_settle(struct rollup *u) {
 /* --- all together --- */
 
 static bool has_set_changed(const struct track *t) {
-  double cost = t->since.cost;
+  double share = t->since.share;
 
-  return t->baseline.relatives != fork_family_size(t) || cost < 1 || cost > 1;
+  return t->baseline.relatives != fork_family_size(t) || share < 1 || share > 1;
 }
 
 static bool is_unchanged(const struct track *t) {
@@ -298,9 +300,9 @@ void estimate_rollup(const struct cycle *cycle, const struct track *t,
 
 /* Pages that came or went cost anything from nothing to all. */
 static double own_bound(const struct cycle *cycle, const struct track *t) {
-  double cost = shared_cost(cycle, t);
+  double share = file_share(cycle, t);
 
-  return fabs((double)t->change.shared) * fmax(cost, 1 - cost);
+  return fabs((double)t->change.shared) * fmax(share, 1 - share);
 }
 
 /* Another process that maps a private page takes half of what it costs. */
@@ -331,8 +333,8 @@ static double anonymous_most(const struct track *t) {
          fmax((double)t->change.anon, 0);
 }
 
-/* The set knows the cost of one kind of pages, files or shmem. Relatives share
- * pages of the other kind, too, whose cost nothing shows. */
+/* The set knows the share of one kind of pages, files or shmem. Relatives share
+ * pages of the other kind, too, whose share nothing shows. */
 static double relatives_bound(const struct track *t) {
   const struct rollup *r = &t->baseline.rollup;
   uint64_t pages =
@@ -342,12 +344,12 @@ static double relatives_bound(const struct track *t) {
 }
 
 /* The estimate is half way between the least and the most that this memory can
- * cost, so it is off by half of the range. With n relatives it is off by up to
+ * share, so it is off by half of the range. With n relatives it is off by up to
  * 1
  * - 1/n: SwapPss does not show what they have in memory. */
 static double returned_error(const struct track *t) {
   double n = fork_family_size(t);
-  double part = n > 1 ? 1 - 1 / n : (1 - baseline_swap_cost(&t->baseline)) / 2;
+  double part = n > 1 ? 1 - 1 / n : (1 - baseline_swap_share(&t->baseline)) / 2;
 
   return (double)t->change.returned * part;
 }
@@ -371,7 +373,7 @@ static double freed(const struct track *t) {
   uint64_t others = t->family ? t->family->told.freed - t->told.freed : 0;
   double same = n > 1 ? (double)others / (n - 1) : 0;
 
-  return (double)t->change.freed * (1 - baseline_cow_cost(b)) +
+  return (double)t->change.freed * (1 - baseline_cow_share(b)) +
          fmin(same, (double)baseline_cow_shared(b)) * (1 - 1 / n);
 }
 
@@ -380,7 +382,7 @@ static double swapped_out(const struct track *t) {
   double bytes =
       fmin(fmax((double)-t->change.anon, 0), fmax((double)t->change.swap, 0));
 
-  return bytes * (1 - baseline_anonymous_cost(&t->baseline));
+  return bytes * (1 - baseline_anonymous_share(&t->baseline));
 }
 
 /* Pages that were not merged cannot be taken apart; before 6.7 the kernel does
@@ -406,18 +408,18 @@ static double unseen_bytes(const struct baseline *b) {
                   baseline_private_file_bytes(b));
 }
 
-void exposure_of(const struct cycle *cycle, const struct track *t,
-                 struct exposure *ret) {
+void bounds_of(const struct cycle *cycle, const struct track *t,
+               struct bounds *ret) {
   const struct baseline *b = &t->baseline;
   double seconds = (double)(cycle->now_ns - b->at_ns) / 1e9;
 
-  *ret = (struct exposure){
+  *ret = (struct bounds){
       .bytes = {[CAUSE_FILES] = own_bound(cycle, t) + others_bound(cycle, t),
                 [CAUSE_RELATIVES] = relatives_bound(t),
                 [CAUSE_COPIES] =
                     (double)t->broken_bytes +
                     (double)track_broken_by_relatives(t) +
-                    (double)t->change.unmapped * baseline_cow_cost(b),
+                    (double)t->change.unmapped * baseline_cow_share(b),
                 [CAUSE_FREED] = freed(t),
                 [CAUSE_SWAP] = returned_error(t) + returned_to_relatives(t) +
                                swapped_out(t),

@@ -4,7 +4,7 @@
  *
  * Anonymous memory that comes or goes is nearly always private, and statm
  * counts it exactly: so private growth and shrinkage are followed without
- * error. statm cannot say with whom memory is shared. The exposure bounds what
+ * error. statm cannot say with whom memory is shared. The bounds say how much
  * can be wrong for that.
  */
 #ifndef SMAPS_ESTIMATE_H
@@ -21,8 +21,8 @@ void estimate_rollup(const struct cycle *cycle, const struct track *t,
 
 /* Finds how wrong each cause can make the estimate, in bytes: a bound where
  * there is one. audit.h knows what part of it is to be expected. */
-void exposure_of(const struct cycle *cycle, const struct track *t,
-                 struct exposure *ret);
+void bounds_of(const struct cycle *cycle, const struct track *t,
+               struct bounds *ret);
 
 /* Restores these relations, by lessening what is too large. */
 void estimate_settle(struct rollup *u);

@@ -163,11 +163,11 @@ void estimator_advance(struct track *t) {
 
 /* Faults since the reading that cannot be asked for may have copied all that is
  * shared. */
-static struct exposure exposure_now(const struct cycle *cycle,
-                                    const struct track *t) {
-  struct exposure x;
+static struct bounds bounds_now(const struct cycle *cycle,
+                                const struct track *t) {
+  struct bounds x;
 
-  exposure_of(cycle, t, &x);
+  bounds_of(cycle, t, &x);
   x.bytes[t->origin == ORIGIN_INHERITED ? CAUSE_FORK : CAUSE_LENT] =
       t->derived_bytes;
   x.bytes[CAUSE_READING] = t->unsure_bytes;
@@ -188,22 +188,22 @@ static void add_sample(struct audit_errors *to, const struct sampled_error *s) {
   to->uss.independent += sampled_uss_error(s) - uss_common;
 }
 
-struct doubt estimator_expect(const struct cycle *cycle,
+struct error estimator_expect(const struct cycle *cycle,
                               const struct track *t) {
   uint64_t most = track_resident_bytes(cycle, t);
   struct audit_errors errors;
-  struct exposure x;
+  struct bounds x;
 
   if (!track_has_baseline(t))
-    return (struct doubt){.common = (double)most};
-  x = exposure_now(cycle, t);
+    return (struct error){.common = (double)most};
+  x = bounds_now(cycle, t);
   audit_errors(track_audit(t), &x, AUDIT_CHOSEN, &errors);
   if (t->is_sampled)
     add_sample(&errors, t->sample_error);
-  return doubt_limit(errors.pss, 0, most);
+  return error_limit(errors.pss, 0, most);
 }
 
-uint64_t estimator_imprecision(const struct cycle *cycle,
+uint64_t estimator_statm_bound(const struct cycle *cycle,
                                const struct track *t) {
   uint64_t twice = 2 * (uint64_t)t->baseline.off_pages;
   uint64_t part = t->now.resident_pages / IMPRECISE_PART;
@@ -241,7 +241,7 @@ static double off_by(uint64_t found, uint64_t expected) {
 static void learn(const struct cycle *cycle, const struct track *t,
                   const struct rollup *expected, const struct rollup *found,
                   const struct sampled_error *sample) {
-  struct exposure x = exposure_now(cycle, t);
+  struct bounds x = bounds_now(cycle, t);
   struct audit_lesson l = {
       .pss_off = off_by(found->bytes[ROLLUP_PSS], expected->bytes[ROLLUP_PSS]),
       .uss_off = off_by(rollup_uss(found), rollup_uss(expected))};
@@ -253,7 +253,7 @@ static void learn(const struct cycle *cycle, const struct track *t,
     x.bytes[CAUSE_READING] += sample->pss_bound;
   }
   learn_faults(t, excess(l.uss_off, SURELY * l.uss_noise));
-  x.bytes[CAUSE_STATM] = (double)estimator_imprecision(cycle, t);
+  x.bytes[CAUSE_STATM] = (double)estimator_statm_bound(cycle, t);
   audit_learn(track_audit(t), cycle->now_ns, &x, &l);
 }
 
@@ -273,8 +273,8 @@ static void learn_newborn(const struct cycle *cycle, const struct track *t) {
     follow(&lessons->breaks, clamp(own / faulted, NEWBORN_BREAKS_LEAST, 1),
            faulted / (faulted + LEARN_WELL_BYTES));
   if (RULE(newborn_files) && t->baseline.at.shared_pages > 0)
-    follow(&lessons->file_cost,
-           baseline_shared_cost(&t->baseline, cycle->page_size), NEWBORN_RATE);
+    follow(&lessons->file_share,
+           baseline_file_share(&t->baseline, cycle->page_size), NEWBORN_RATE);
 }
 
 /* --- correcting --- */
@@ -403,16 +403,16 @@ static void add_noise(struct sampled_deviation *to, double noise) {
  * which it stands on, and what has come since. */
 static struct sampled_error error_of_estimate(const struct cycle *cycle,
                                               const struct track *t) {
-  struct exposure x = exposure_now(cycle, t);
+  struct bounds x = bounds_now(cycle, t);
   struct sampled_error e = {.pss_bound = 0};
   struct audit_errors since;
 
   if (t->is_sampled)
     e = *t->sample_error;
   audit_errors(track_audit(t), &x, AUDIT_EXPECTED, &since);
-  add_noise(&e.pss[PAGE_ANON], doubt_bytes(since.pss));
-  add_noise(&e.pss[PAGE_FILE], doubt_bytes(since.pss));
-  add_noise(&e.uss, doubt_bytes(since.uss));
+  add_noise(&e.pss[PAGE_ANON], error_bytes(since.pss));
+  add_noise(&e.pss[PAGE_FILE], error_bytes(since.pss));
+  add_noise(&e.uss, error_bytes(since.uss));
   return e;
 }
 
@@ -461,12 +461,12 @@ void estimator_sample(const struct cycle *cycle, struct track *t,
   begin_anew(cycle, t, &rollup, &after, after.shared_pages);
 }
 
-/* The exposures that stay when the baseline is derived anew. CAUSE_TIME goes by
+/* The bounds that stay when the baseline is derived anew. CAUSE_TIME goes by
  * at_ns, and starts again by itself. */
-static double doubt_before(const struct cycle *cycle, const struct track *t) {
-  struct exposure x = exposure_now(cycle, t);
+static double bounds_before(const struct cycle *cycle, const struct track *t) {
+  struct bounds x = bounds_now(cycle, t);
 
-  if (!RULE(doubt_before))
+  if (!RULE(bounds_before))
     return 0;
 
   return x.bytes[CAUSE_FILES] + x.bytes[CAUSE_RELATIVES] +
@@ -478,7 +478,7 @@ void estimator_derive(const struct cycle *cycle, struct track *t,
                       const struct rollup *rollup, uint64_t at_ns,
                       enum origin origin, double off_bytes) {
   uint32_t off_pages = t->baseline.off_pages;
-  double before = track_has_baseline(t) ? doubt_before(cycle, t) : 0;
+  double before = track_has_baseline(t) ? bounds_before(cycle, t) : 0;
 
   assert(origin != ORIGIN_READING);
   restart(cycle, t, rollup, &t->now, at_ns);
@@ -486,18 +486,18 @@ void estimator_derive(const struct cycle *cycle, struct track *t,
   t->origin = origin;
   t->derived_bytes = off_bytes + before;
   track_correct_count(cycle, t, t->now.shared_pages);
-  /* What estimator_advance() adds is in the cost of its files already. */
+  /* What estimator_advance() adds is in the share of its files already. */
   if (origin == ORIGIN_INHERITED)
-    t->since.cost = 1 / sharing_change(track_set(t));
+    t->since.share = 1 / sharing_change(track_set(t));
 }
 
 /* --- predicting --- */
 
 void estimator_predict(const struct cycle *cycle, const struct track *t,
                        struct prediction *ret) {
-  struct exposure x = exposure_now(cycle, t);
+  struct bounds x = bounds_now(cycle, t);
   struct audit_errors *error = &ret->error;
-  uint64_t off = estimator_imprecision(cycle, t);
+  uint64_t off = estimator_statm_bound(cycle, t);
   uint64_t most = track_resident_bytes(cycle, t) + off;
 
   assert(track_has_baseline(t));
@@ -507,6 +507,6 @@ void estimator_predict(const struct cycle *cycle, const struct track *t,
   audit_errors(track_audit(t), &x, AUDIT_PUBLISHED, error);
   if (t->is_sampled)
     add_sample(error, t->sample_error);
-  error->pss = doubt_limit(error->pss, ret->rollup.bytes[ROLLUP_PSS], most);
-  error->uss = doubt_limit(error->uss, rollup_uss(&ret->rollup), most);
+  error->pss = error_limit(error->pss, ret->rollup.bytes[ROLLUP_PSS], most);
+  error->uss = error_limit(error->uss, rollup_uss(&ret->rollup), most);
 }

@@ -50,7 +50,7 @@ void estimator_advance(struct track *t);
 
 /* The error of Pss that is to be expected without a reading, for the choice of
  * what to read. */
-struct doubt estimator_expect(const struct cycle *cycle, const struct track *t);
+struct error estimator_expect(const struct cycle *cycle, const struct track *t);
 
 /* Takes a reading in: learns from it, and predicts from it from now on. after:
  * what the cheap files said after it, or before where they were not read. */
@@ -69,7 +69,7 @@ void estimator_sample(const struct cycle *cycle, struct track *t,
                       uint32_t shared_pages);
 
 /* How many bytes statm may be off; 0 on kernels where it is exact. */
-uint64_t estimator_imprecision(const struct cycle *cycle,
+uint64_t estimator_statm_bound(const struct cycle *cycle,
                                const struct track *t);
 
 /* For a process with a baseline, after all corrections of the cycle. */
@@ -78,9 +78,9 @@ void estimator_predict(const struct cycle *cycle, const struct track *t,
 
 /* Takes in a baseline that was not read, and predicts from it from now on.
  * Between estimator_observe() and estimator_advance(). origin: INHERITED, with
- * the cost of files as it is after this cycle, or DIVIDED, with the cost before
- * it; at_ns: of the reading that it goes back to; off_bytes: how far off it can
- * be, besides the error that was to be expected before. */
+ * the share of files as it is after this cycle, or DIVIDED, with the share
+ * before it; at_ns: of the reading that it goes back to; off_bytes: how far off
+ * it can be, besides the error that was to be expected before. */
 void estimator_derive(const struct cycle *cycle, struct track *t,
                       const struct rollup *rollup, uint64_t at_ns,
                       enum origin origin, double off_bytes);

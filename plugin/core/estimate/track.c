@@ -10,7 +10,7 @@
 
 /* Between two readings a page does not become dearer or cheaper by more: a
  * million members would have to come or go. */
-#define COST_MOST 1e6
+#define SHARE_MOST 1e6
 
 /* --- sets that share files and shmem --- */
 
@@ -44,9 +44,9 @@ void sharing_advance(const struct sharing *s, struct sharing_since *since) {
   double most = s->before > s->now ? s->before : s->now;
   double moved = fabs(s->before - s->left) + s->moved;
 
-  if (RULE(cost_by_mappers))
-    since->cost =
-        clamp(since->cost * sharing_change(s), 1 / COST_MOST, COST_MOST);
+  if (RULE(share_by_mappers))
+    since->share =
+        clamp(since->share * sharing_change(s), 1 / SHARE_MOST, SHARE_MOST);
   since->moved_pages += moved;
   if (most > 0)
     since->moved = clamp(since->moved + moved / most, 0, 1);

@@ -16,10 +16,10 @@
 struct sampled_error;
 
 /*
- * The cost of a page of a file or of shmem to the processes that map it. They
+ * The share of a page of a file or of shmem that each process pays for it. They
  * form a set: a fork family of several, or else a group. statm says how many
  * such pages each of them maps, and so how many times the pages of the set are
- * mapped together; the more often, the less a page costs each. A process is
+ * mapped together; the more often, the smaller the share of each. A process is
  * so seen to come, to go, or to touch more of a shared buffer, by processes to
  * which nothing happens. Readings show what this overlooks, such as how many of
  * the touched pages no member had before.
@@ -38,30 +38,30 @@ struct sharing {
 
 /* Changes since the baseline of a member. */
 struct sharing_since {
-  double cost;        /* of a page now, by its cost then */
+  double share;       /* of a page now, by its share then */
   double moved;       /* the part of the pages that was mapped or unmapped */
   double moved_pages; /* their number, by all members */
 };
 
-#define SHARING_JUST_READ ((struct sharing_since){.cost = 1})
+#define SHARING_JUST_READ ((struct sharing_since){.share = 1})
 
 /* Starts a set with one member that maps `pages` pages; 0: without members. */
 void sharing_init(struct sharing *s, uint64_t pages);
 
-/* The cost of a page in this cycle, by its cost in the one before. */
+/* The share of a page in this cycle, by its share in the one before. */
 double sharing_change(const struct sharing *s);
 
 /* Adds the changes of this cycle to those of a member, once in a cycle. */
 void sharing_advance(const struct sharing *s, struct sharing_since *since);
 
-/* The price of walking the page tables of a process (schedule/price.h); zero
- * while nothing is known. */
-struct read_cost {
+/* The time of walking the page tables of a process (schedule/read_time.h);
+ * zero while nothing is known. */
+struct read_time {
   uint32_t ns;         /* of the last walk, or guessed; 0 for neither */
   uint32_t pages;      /* resident and swapped, at that time */
   uint32_t swapped;    /* of these */
   uint32_t huge;       /* of these, in huge pages of anonymous memory */
-  uint32_t next_try_s; /* when a price that is too high is tested */
+  uint32_t next_try_s; /* when a time that is too long is tested */
   bool is_learnt;      /* by a walk of the process */
   uint16_t relatives;  /* processes of its fork family, at that time */
   uint8_t too_long;    /* walks in a row, or refusals */
@@ -73,12 +73,12 @@ struct read_cost {
  * newborns. */
 struct newborn_lessons {
   /* The part of their faults that made memory their own, and what a page of
-   * files or shmem cost them; below 0 unknown. */
-  double breaks, file_cost;
+   * files or shmem that they paid; below 0 unknown. */
+  double breaks, file_share;
 };
 
 #define NEWBORN_LESSONS_AT_FIRST                                               \
-  ((struct newborn_lessons){.breaks = -1, .file_cost = -1})
+  ((struct newborn_lessons){.breaks = -1, .file_share = -1})
 
 /* What members told each other, added up. It wraps around like the kernel's
  * counters: only differences are used, and they are exact for ever. */
@@ -100,7 +100,7 @@ struct fork_family {
   double cow_breaks;
   struct sharing sharing; /* of files and shmem */
   struct newborn_lessons newborns;
-  struct read_cost cost; /* of the member whose walk says most of others */
+  struct read_time read_time; /* of the member whose walk says most of others */
 };
 
 /* The place of a process in a fork family. */

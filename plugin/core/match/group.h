@@ -18,7 +18,7 @@ struct group {
   size_t rule;                 /* index of that rule */
   unsigned rule_attributes;    /* bit per attribute that the rule uses */
   struct usage usage;          /* of this cycle */
-  struct doubt_sum pss_causes[ALL_CAUSES]; /* of its pss_doubt */
+  struct error_sum pss_causes[ALL_CAUSES]; /* of its pss_error */
   /* The control group with the same processes (cgroup_watch.h), in this cycle;
    * or why there is none, and the nearest one or NULL. */
   enum cgroup_absence cgroup_absence;

@@ -97,16 +97,16 @@ static void guess(const struct aggregate *a, const struct process *p,
                   const struct group *g, struct estimate *ret) {
   const struct usage *measured = &g->track->measured;
   uint64_t whole = p->statm.resident_pages * a->cycle->page_size +
-                   estimator_imprecision(a->cycle, &p->member->track);
-  struct doubt all = {.common = (double)whole};
+                   estimator_statm_bound(a->cycle, &p->member->track);
+  struct error all = {.common = (double)whole};
 
   if (ret->source != SOURCE_GUESSED && !usage_allows_guess(measured))
     return;
   usage_guess(measured, &p->statm, a->cycle->page_size, a->cycle->kernel_fields,
               &ret->rollup);
   lessen(&ret->rollup, a->guess_part);
-  ret->error.pss = doubt_limit(all, ret->rollup.bytes[ROLLUP_PSS], whole);
-  ret->error.uss = doubt_limit(all, rollup_uss(&ret->rollup), whole);
+  ret->error.pss = error_limit(all, ret->rollup.bytes[ROLLUP_PSS], whole);
+  ret->error.uss = error_limit(all, rollup_uss(&ret->rollup), whole);
   ret->error.pss_parts[CAUSE_GUESS] = 1;
 }
 
@@ -228,8 +228,8 @@ static void add_to_group(const struct aggregate *a, const struct process *p,
                          const struct estimate *est, struct group *g) {
   note_start(g->track, p->starttime_ticks);
   add(a, p, est, &g->usage);
-  if (doubt_bytes(est->error.pss) > 0)
-    doubt_divide(g->pss_causes, est->error.pss, est->error.pss_parts);
+  if (error_bytes(est->error.pss) > 0)
+    error_divide(g->pss_causes, est->error.pss, est->error.pss_parts);
 }
 
 /* Each group gets its own guess, made from its other members. */
@@ -286,7 +286,7 @@ static void sum_measured(struct aggregate *a, const struct process_table *t) {
 static double most_of_guesses(const struct aggregate *a) {
   double left = fmax(a->host_bytes - (double)a->host.pss, 0);
 
-  return a->host_bytes > 0 ? left + (double)doubt_of_sum(&a->host.pss_doubt) +
+  return a->host_bytes > 0 ? left + (double)error_of_sum(&a->host.pss_error) +
                                  a->host_bytes * HOST_MOVES
                            : (double)INFINITY;
 }
@@ -316,12 +316,12 @@ static void sum_guesses(struct aggregate *a, const struct process_table *t,
 
 static void limit_guesses(struct group *g, double most) {
   const struct usage *measured = &g->track->measured;
-  struct doubt_sum *part = &g->pss_causes[CAUSE_GUESS];
+  struct error_sum *part = &g->pss_causes[CAUSE_GUESS];
 
-  g->usage.pss_doubt.common =
-      fmin(g->usage.pss_doubt.common, measured->pss_doubt.common + most);
-  g->usage.uss_doubt.common =
-      fmin(g->usage.uss_doubt.common, measured->uss_doubt.common + most);
+  g->usage.pss_error.common =
+      fmin(g->usage.pss_error.common, measured->pss_error.common + most);
+  g->usage.uss_error.common =
+      fmin(g->usage.uss_error.common, measured->uss_error.common + most);
   part->common = fmin(part->common, most);
 }
 

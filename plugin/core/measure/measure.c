@@ -69,7 +69,7 @@ static int begin_group(struct group *g) {
       return -ENOMEM;
     sharing_init(&g->track->sharing, 0);
   }
-  g->track->error = (struct doubt_sum){.common = 0};
+  g->track->error = (struct error_sum){.common = 0};
   g->track->giants_before = g->track->giants;
   g->track->giants = 0;
   g->track->oldest_start = g->track->newest_start = 0;
@@ -291,8 +291,9 @@ static uint64_t deadline_of(const struct member *t,
 /* True if a reading would gain nothing: the expected error is below a byte (or
  * below a page while no walk has shown how long a reading takes), and no memory
  * is in swap, since SwapPss has no error of its own. */
-static bool is_worth_nothing(const struct member *m, struct doubt error) {
-  return doubt_bytes(error) < (m->cost.is_learnt ? 1 : ERROR_LEAST_BYTES) &&
+static bool is_worth_nothing(const struct member *m, struct error error) {
+  return error_bytes(error) <
+             (m->read_time.is_learnt ? 1 : ERROR_LEAST_BYTES) &&
          m->track.now.vm_swap_kb == 0;
 }
 
@@ -300,7 +301,7 @@ static bool is_worth_nothing(const struct member *m, struct doubt error) {
 static struct candidate candidate_of(const struct measurer *m,
                                      struct process *p,
                                      const struct policy *policy,
-                                     struct doubt error) {
+                                     struct error error) {
   const struct track *t = &p->member->track;
   uint64_t now_ns = m->cycle.now_ns;
   struct candidate c = {.process = p,
@@ -308,7 +309,7 @@ static struct candidate candidate_of(const struct measurer *m,
                         .n_groups = p->n_groups,
                         .error = error,
                         .is_must = policy->refresh == REFRESH_ALWAYS,
-                        .is_slight = doubt_bytes(error) < ERROR_LEAST_BYTES};
+                        .is_slight = error_bytes(error) < ERROR_LEAST_BYTES};
 
   c.is_due = !c.is_must && is_due(m, t, policy);
   c.deadline_ns = c.is_due ? deadline_of(p->member, policy) : 0;
@@ -325,16 +326,16 @@ static struct candidate candidate_of(const struct measurer *m,
  * sampled either. */
 static bool find_way(struct measurer *m, struct process *p,
                      const struct policy *policy, struct candidate *c) {
-  c->is_sample = !price_update(&m->cycle, p, policy);
+  c->is_sample = !walk_time_update(&m->cycle, p, policy);
   if (c->is_sample && !sampling_prepare(&m->sampler, p))
     return false;
-  c->cost_ns = c->is_sample ? amount_narrow(sampling_cost_ns(&m->sampler, p))
-                            : price_ns(&m->cycle, p);
+  c->time_ns = c->is_sample ? amount_narrow(sampling_time_ns(&m->sampler, p))
+                            : walk_time_ns(&m->cycle, p);
   return true;
 }
 
 static void add_candidate(struct measurer *m, struct process *p,
-                          const struct policy *policy, struct doubt error) {
+                          const struct policy *policy, struct error error) {
   struct candidate c = candidate_of(m, p, policy, error);
 
   if (!c.is_must && !c.is_due && is_worth_nothing(p->member, error))
@@ -348,19 +349,19 @@ static void add_candidate(struct measurer *m, struct process *p,
 /* The share of a CPU that reading or sampling it once in MaxAge takes. */
 static double needed_for(const struct measurer *m, struct process *p,
                          const struct policy *policy) {
-  uint64_t cost_ns = price_ns(&m->cycle, p);
+  uint64_t time_ns = walk_time_ns(&m->cycle, p);
 
   if (policy->refresh != REFRESH_ADAPTIVE)
     return 0;
-  if (!price_fits(cost_ns, policy))
-    cost_ns =
-        sampling_prepare(&m->sampler, p) ? sampling_cost_ns(&m->sampler, p) : 0;
-  return (double)cost_ns / (double)policy->max_age_ns;
+  if (!walk_time_fits(time_ns, policy))
+    time_ns =
+        sampling_prepare(&m->sampler, p) ? sampling_time_ns(&m->sampler, p) : 0;
+  return (double)time_ns / (double)policy->max_age_ns;
 }
 
 static void weigh(struct measurer *m, struct process *p) {
   struct policy policy = member_policy(p);
-  struct doubt error;
+  struct error error;
 
   m->counts.denied += back_off_is_on(&p->member->denied, m->cycle.now_ns);
   p->member->outcome = first_outcome(m, p, &policy);
@@ -368,7 +369,7 @@ static void weigh(struct measurer *m, struct process *p) {
     return;
   error = estimator_expect(&m->cycle, &p->member->track);
   for (size_t i = 0; i < p->n_groups; i++)
-    doubt_add(&p->groups[i]->track->error, error);
+    error_add(&p->groups[i]->track->error, error);
   if (quarantine_has(p, m->cycle.now_ns))
     return;
   note_wanted(m, p->member);
@@ -463,14 +464,14 @@ static void correct(struct measurer *m, struct process *p,
                     const struct policy *policy, const struct read_job *job) {
   const struct rollup_reading *read = &job->rollup;
   struct observation after = observation_after(m, p, read);
-  struct walk walk = price_walk(&m->cycle, p);
+  struct walk walk = walk_now(&m->cycle, p);
 
   m->counts.rollup_reads++;
   m->cycle.kernel_fields |= read->rollup.known;
   walk.ns = job->work_ns;
   walk.swapped = after.vm_swap_kb * UINT64_C(1024) / m->cycle.page_size;
   walk.huge = read->rollup.bytes[ROLLUP_ANON_HUGE_PAGES] / m->cycle.page_size;
-  price_learn(&m->cycle, p, policy, &walk);
+  walk_time_learn(&m->cycle, p, policy, &walk);
   learn_precision(m, p, read);
   estimator_correct(&m->cycle, &p->member->track, &read->rollup, &after);
   if (!sampling_is_refused(p->member->sampling))
@@ -480,7 +481,7 @@ static void correct(struct measurer *m, struct process *p,
 
 static void refuse(struct measurer *m, struct process *p,
                    const struct policy *policy) {
-  read_cost_refuse(&p->member->cost, policy, m->cycle.now_ns);
+  read_time_refuse(&p->member->read_time, policy, m->cycle.now_ns);
   if (sampling_prepare(&m->sampler, p)) /* in the next cycle */
     settle(m, p, OUTCOME_TOO_LONG);
   else
@@ -492,7 +493,7 @@ static void refuse_samples(struct measurer *m, struct process *p, int error) {
   sampling_refuse(&m->sampler, p);
   if (error == -EFBIG)
     diag_note(m->diags, DIAG_FAILED, p, error, "maps");
-  if (error == -EFBIG || !price_is_too_large(&m->cycle, p))
+  if (error == -EFBIG || !walk_is_too_long(&m->cycle, p))
     settle(m, p, OUTCOME_TOO_LONG);
   else
     settle_too_large(m, p);
@@ -525,9 +526,9 @@ static void take_result(struct measurer *m, struct process *p,
 
 /* Readings for Refresh "always" are not charged to the budget. */
 static void charge(struct measurer *m, const struct policy *policy,
-                   uint64_t cost_ns) {
+                   uint64_t time_ns) {
   if (policy->refresh == REFRESH_ADAPTIVE)
-    read_budget_charge(&m->budget, cost_ns);
+    read_budget_charge(&m->budget, time_ns);
 }
 
 static void finish_job(void *ctx, struct read_job *job) {
@@ -564,8 +565,8 @@ static struct read_job rollup_job(const struct measurer *m, struct process *p,
   return (struct read_job){.process = p,
                            .kind = READ_ROLLUP,
                            .is_baseline = is_followed,
-                           .mappings_most = read_cost_mappings_most(
-                               &p->member->cost, policy, possible)};
+                           .mappings_most = read_time_mappings_most(
+                               &p->member->read_time, policy, possible)};
 }
 
 /* The budget is checked after so many readings, because readings, above all the
@@ -587,13 +588,13 @@ static void read_chosen(struct measurer *m, size_t n) {
     struct read_job job;
 
     if (i % READINGS_AT_ONCE == READINGS_AT_ONCE - 1 ||
-        (price_is_unsure(p) && c->cost_ns >= LONG_GUESS_NS))
+        (walk_time_is_unsure(p) && c->time_ns >= LONG_GUESS_NS))
       read_batch_flush(&batch);
     if (!c->is_must && read_budget_is_spent(&m->budget, c->is_last)) {
       settle(m, p, OUTCOME_NO_TIME);
       continue;
     }
-    if (!c->is_sample && !price_update(&m->cycle, p, &policy)) {
+    if (!c->is_sample && !walk_time_update(&m->cycle, p, &policy)) {
       settle(m, p, OUTCOME_TOO_LONG);
       continue;
     }

@@ -9,7 +9,7 @@
 #include "proc/kernel.h"
 #include "proc/meminfo.h"
 #include "read/reader.h"
-#include "schedule/price.h"
+#include "schedule/read_time.h"
 #include "schedule/sampling.h"
 #include "schedule/schedule.h"
 #include <smaps/counts.h>

@@ -61,8 +61,9 @@ static void update_family(const struct process_table *t, struct process *p) {
     return;
   if (fork_family_join(track, &parent->member->track) < 0)
     fork_family_leave(track);
-  else if (parent->member->cost.is_learnt && !track->family->cost.is_learnt)
-    track->family->cost = parent->member->cost;
+  else if (parent->member->read_time.is_learnt &&
+           !track->family->read_time.is_learnt)
+    track->family->read_time = parent->member->read_time;
 }
 
 /* A child needs its parent and the parent's track. A parent with a higher pid

@@ -47,7 +47,7 @@ void member_refresh(struct process *p) {
   m->program = program;
   fork_family_leave(&m->track);
   estimator_forget(&m->track);
-  m->cost = (struct read_cost){0};
+  m->read_time = (struct read_time){0};
   m->tables = (struct page_tables){.kib = 0};
   m->wanted_ns = 0;
   m->denied = (struct back_off){0};

@@ -52,7 +52,7 @@ struct member {
   struct track track;
   enum outcome outcome : 8;
   bool has_new_tables : 1; /* they were read in this cycle */
-  struct read_cost cost;
+  struct read_time read_time;
   struct page_tables tables;
   struct sampling *sampling; /* NULL unless it is too large to be walked */
   uint32_t program;          /* what it ran when the rest was learnt */
@@ -65,7 +65,7 @@ struct group_track {
   /* The sum of the expected errors, which goes down as members are chosen to be
    * read; and the error below which nothing has to be read, by the Pss of the
    * cycle before. */
-  struct doubt_sum error;
+  struct error_sum error;
   uint64_t tolerated_bytes;
   /* CPU time that samples for that error may still take in this cycle; below 0:
    * owed. */

@@ -87,16 +87,16 @@ static struct inheritance inheritance_of(const struct cycle *cycle,
   return i;
 }
 
-/* The cost of a page of files or shmem to a newborn in this cycle. Its parent
- * has nearly all of them as well. */
-static double file_cost(const struct inheritance *i,
-                        const struct fork_family *family, uint64_t page_size) {
-  double cost = baseline_shared_cost(&i->before, page_size) *
-                sharing_change(&family->sharing);
+/* The share of a page of files or shmem that a newborn pays in this cycle. Its
+ * parent has nearly all of them as well. */
+static double file_share(const struct inheritance *i,
+                         const struct fork_family *family, uint64_t page_size) {
+  double share = baseline_file_share(&i->before, page_size) *
+                 sharing_change(&family->sharing);
 
-  if (family->newborns.file_cost >= 0)
-    return family->newborns.file_cost;
-  return fmin(cost, 1 / i->sharers);
+  if (family->newborns.file_share >= 0)
+    return family->newborns.file_share;
+  return fmin(share, 1 / i->sharers);
 }
 
 static void fill_anonymous(const struct inheritance *i, uint64_t own,
@@ -111,9 +111,9 @@ static void fill_anonymous(const struct inheritance *i, uint64_t own,
   u->bytes[ROLLUP_SHARED_DIRTY] = borrowed;
 }
 
-static void fill_files(uint64_t bytes, double cost, bool is_shmem,
+static void fill_files(uint64_t bytes, double share, bool is_shmem,
                        struct rollup *u) {
-  uint64_t pss = part_of(bytes, cost);
+  uint64_t pss = part_of(bytes, share);
 
   u->bytes[is_shmem ? ROLLUP_PSS_SHMEM : ROLLUP_PSS_FILE] = pss;
   u->bytes[is_shmem ? ROLLUP_SHARED_DIRTY : ROLLUP_SHARED_CLEAN] += bytes;
@@ -136,14 +136,14 @@ static void give(const struct cycle *cycle, const struct track *parent,
   uint64_t own = own_bytes(cycle, child);
   uint64_t anon = anonymous_bytes(cycle, child);
   uint64_t files = child->now.shared_pages * cycle->page_size;
-  double cost = file_cost(&i, child->family, cycle->page_size);
+  double share = file_share(&i, child->family, cycle->page_size);
   struct rollup u = {.known = i.before.rollup.known};
   double off = (double)anon * (1 - 1 / i.n) +
-               (double)files * (cost > 0.5 ? cost : 1 - cost);
+               (double)files * (share > 0.5 ? share : 1 - share);
 
   fill_anonymous(&i, own, anon - own, &u);
   /* The children also share the pages that the parent had alone. */
-  fill_files(files, cost, rollup_is_of_shmem(&i.before.rollup), &u);
+  fill_files(files, share, rollup_is_of_shmem(&i.before.rollup), &u);
   u.bytes[ROLLUP_SWAP] = i.before.rollup.bytes[ROLLUP_SWAP];
   u.bytes[ROLLUP_SWAP_PSS] = swap_pss(&i);
   u.bytes[ROLLUP_RSS] = u.bytes[ROLLUP_REFERENCED] = anon + files;

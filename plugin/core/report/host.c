@@ -16,11 +16,11 @@ static bool has_error(unsigned part) {
 /* --- processes --- */
 
 void host_add_member(struct host_processes *h, const struct rollup *r,
-                     struct doubt pss_error) {
+                     struct error pss_error) {
   h->pss += r->bytes[ROLLUP_PSS];
   h->pss_shmem += r->bytes[ROLLUP_PSS_SHMEM];
   h->lacks_shmem |= !rollup_has(r, ROLLUP_PSS_SHMEM);
-  doubt_add(&h->pss_doubt, pss_error);
+  error_add(&h->pss_error, pss_error);
 }
 
 /* --- parts --- */
@@ -38,13 +38,13 @@ static void set_groups(const struct meminfo_sample *m,
   uint64_t mapped = m->anon_pages_bytes + m->mapped_bytes;
   uint64_t room = h->has_unknown ? UINT64_MAX : h->outside_resident;
   uint64_t outside = min(minus(mapped, h->pss), room);
-  uint64_t doubt =
-      doubt_of_sum(&h->pss_doubt) + amount_from((double)mapped * HOST_MOVES);
+  uint64_t possible =
+      error_of_sum(&h->pss_error) + amount_from((double)mapped * HOST_MOVES);
 
   put(a, HOST_GROUPS, mapped, true);
   a->error[HOST_GROUPS] = distance(mapped, h->pss + outside);
   put(a, HOST_OUTSIDE, outside, true);
-  a->error[HOST_OUTSIDE] = min(doubt, max(outside, room - outside));
+  a->error[HOST_OUTSIDE] = min(possible, max(outside, room - outside));
 }
 
 /* Cached and Mapped both include files and shmem; Cached also unmapped pages.
@@ -56,11 +56,11 @@ static void set_cache(const struct meminfo_sample *m,
   uint64_t low = min(minus(m->mapped_bytes, files), high);
   uint64_t shmem = max(low, min(h->pss_shmem, high)); /* mapped */
   uint64_t unread = distance(a->bytes[HOST_GROUPS], h->pss);
-  uint64_t doubt = unread + doubt_of_sum(&h->pss_doubt);
+  uint64_t possible = unread + error_of_sum(&h->pss_error);
   uint64_t error = max(high - shmem, shmem - low);
 
   if (!h->lacks_shmem)
-    error = min(error, doubt);
+    error = min(error, possible);
   put(a, HOST_BUFFERS, m->buffers_bytes, true);
   put(a, HOST_TMPFS, m->shmem_bytes - shmem, true);
   put(a, HOST_PAGE_CACHE, minus(files, m->mapped_bytes - shmem), true);

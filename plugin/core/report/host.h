@@ -54,7 +54,7 @@
 #include "proc/meminfo.h"
 #include "proc/rollup.h"
 #include "proc/statm.h"
-#include "report/doubt.h"
+#include "report/error.h"
 
 /* The part of the processes' memory that may come or go between the readings of
  * meminfo and of the processes. */
@@ -65,7 +65,7 @@
 struct host_processes {
   uint64_t pss, pss_shmem; /* of members of groups */
   bool lacks_shmem;        /* pss_shmem lacks some members (before 5.3) */
-  struct doubt_sum pss_doubt;
+  struct error_sum pss_error;
   /* Rss, not Pss, of processes in no group, and of members of which only statm
    * is known. */
   uint64_t outside_resident;
@@ -73,7 +73,7 @@ struct host_processes {
 };
 
 void host_add_member(struct host_processes *h, const struct rollup *r,
-                     struct doubt pss_error);
+                     struct error pss_error);
 
 /* Memory that no file of the proc tree shows. */
 struct host_devices {

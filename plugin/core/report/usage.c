@@ -27,10 +27,10 @@ void usage_add_memory(struct usage *u, const struct usage_memory *m) {
     u->rollup.bytes[f] += r->bytes[f];
   u->rolled_up++;
   u->largest_anonymous = max(u->largest_anonymous, r->bytes[ROLLUP_ANONYMOUS]);
-  doubt_add(&u->pss_doubt, m->pss);
-  doubt_add(&u->uss_doubt, m->uss);
+  error_add(&u->pss_error, m->pss);
+  error_add(&u->uss_error, m->uss);
   if (m->is_fresh) {
-    u->fresh_pss += minus(pss, amount_from(doubt_bytes(m->pss)));
+    u->fresh_pss += minus(pss, amount_from(error_bytes(m->pss)));
   } else {
     u->unmeasured += m->age_ns == 0;
     u->oldest_age_ns = max(u->oldest_age_ns, m->age_ns);
@@ -48,23 +48,25 @@ static uint64_t unread_of(const struct usage *u, uint64_t bytes) {
 }
 
 /* bytes: the whole sum; ended: the part of members that have ended. */
-static uint64_t error_of(const struct usage *u, const struct doubt_sum *doubt,
-                         uint64_t bytes, uint64_t ended) {
-  return doubt_of_sum(doubt) + ended + unread_of(u, bytes) + u->perhaps_bytes;
+static uint64_t error_of(const struct usage *u,
+                         const struct error_sum *of_members, uint64_t bytes,
+                         uint64_t ended) {
+  return error_of_sum(of_members) + ended + unread_of(u, bytes) +
+         u->perhaps_bytes;
 }
 
 uint64_t usage_pss_error(const struct usage *u) {
-  return error_of(u, &u->pss_doubt, u->rollup.bytes[ROLLUP_PSS], u->ended_pss);
+  return error_of(u, &u->pss_error, u->rollup.bytes[ROLLUP_PSS], u->ended_pss);
 }
 
 uint64_t usage_uss_error(const struct usage *u) {
-  return error_of(u, &u->uss_doubt, u->uss, u->ended_uss);
+  return error_of(u, &u->uss_error, u->uss, u->ended_uss);
 }
 
 void usage_pss_parts(const struct usage *u,
-                     const struct doubt_sum members[ALL_CAUSES],
+                     const struct error_sum members[ALL_CAUSES],
                      double ret[ALL_CAUSES]) {
-  double root = sqrt(u->pss_doubt.squares);
+  double root = sqrt(u->pss_error.squares);
 
   for (int k = 0; k < ALL_CAUSES; k++)
     ret[k] = members[k].common + (root > 0 ? members[k].squares / root : 0);

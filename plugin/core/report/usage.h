@@ -13,7 +13,7 @@
 
 #include "proc/rollup.h"
 #include "proc/statm.h"
-#include "report/doubt.h"
+#include "report/error.h"
 
 struct usage {
   uint64_t processes;
@@ -52,7 +52,7 @@ struct usage {
   uint64_t unmeasured; /* members in the sums without any reading */
   bool was_read;       /* a member was read in an earlier cycle */
   uint64_t fresh_pss;  /* the part of Pss that was measured in this cycle */
-  struct doubt_sum pss_doubt, uss_doubt; /* possible errors */
+  struct error_sum pss_error, uss_error; /* possible errors */
   uint64_t oldest_age_ns; /* of the readings that the estimates rest on */
 
   /* Members that ended since the processes were listed: what they had, and the
@@ -69,7 +69,7 @@ void usage_add_statm(struct usage *u, const struct statm_sample *s,
 struct usage_memory {
   const struct rollup *rollup;
   uint64_t resident_bytes; /* of its statm, which was added */
-  struct doubt pss, uss;   /* possible errors */
+  struct error pss, uss;   /* possible errors */
   bool is_fresh;           /* read in this cycle: all but its error is known */
   bool is_unread;          /* a guess of a member that is unreadable, unasked */
   uint64_t age_ns; /* of the reading of an estimate; 0: like other members */
@@ -93,9 +93,9 @@ uint64_t usage_pss_error(const struct usage *u);
 uint64_t usage_uss_error(const struct usage *u);
 
 /* Divides usage_pss_error() by cause, in bytes; members: the sums of
- * doubt_divide(). */
+ * error_divide(). */
 void usage_pss_parts(const struct usage *u,
-                     const struct doubt_sum members[ALL_CAUSES],
+                     const struct error_sum members[ALL_CAUSES],
                      double ret[ALL_CAUSES]);
 
 /*

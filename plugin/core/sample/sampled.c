@@ -104,7 +104,7 @@ void sampled_add_exclusive(struct sampled *s, enum page_kind kind,
   s->uss += bytes;
 }
 
-void sampled_doubt(struct sampled *s, double part) {
+void sampled_bound_unseen(struct sampled *s, double part) {
   double bytes = part * (s->resident[PAGE_ANON] + s->resident[PAGE_FILE]);
 
   s->error.pss_bound += bytes;

@@ -81,7 +81,7 @@ void sampled_add_exclusive(struct sampled *s, enum page_kind kind,
 /* Adds the error of the part of the resident memory, from 0 to 1, that could
  * not be drawn: all of it may be private, or free of cost. To be called when
  * all memory was added. */
-void sampled_doubt(struct sampled *s, double part);
+void sampled_bound_unseen(struct sampled *s, double part);
 
 /*
  * Makes the sample the weighted mean of itself and the estimate of the same

@@ -88,7 +88,7 @@ static bool is_layout_stale(const struct sampler *sampler,
          age_ns >= LAYOUT_TIMES * s->layout_ns;
 }
 
-uint64_t sampling_cost_ns(const struct sampler *sampler,
+uint64_t sampling_time_ns(const struct sampler *sampler,
                           const struct process *p) {
   double page_ns = sampler->page_ns > 0 ? sampler->page_ns : PAGE_NS_AT_FIRST;
 
@@ -164,7 +164,7 @@ static struct measure measure_begin(const struct sampler *sampler,
                .alike = (double)min(relatives, giants_of(p))}};
 
   /* Without mapcounts zero pages seem to be resident. */
-  if (sample->has_mapcounts && estimator_imprecision(sampler->cycle, t) > 0)
+  if (sample->has_mapcounts && estimator_statm_bound(sampler->cycle, t) > 0)
     add_uncounted(
         &m, precision_expected(&sampler->cycle->precision, t->now.threads));
   return m;
@@ -226,7 +226,7 @@ static void measure(const struct sampler *sampler, const struct process *p,
 
   *ret = (struct sampled){.swap = 0};
   measure_parts(&measure, ret);
-  sampled_doubt(ret, sample->unknown);
+  sampled_bound_unseen(ret, sample->unknown);
   if (!sampler->cycle->is_swap_used)
     return;
   member_read_swap_kb(sampler->cycle->procfs, p, &swap_kb);
@@ -247,23 +247,23 @@ static void keep_layout(const struct sampler *sampler, const struct process *p,
   s->layout_resident_pages = p->statm.resident_pages;
 }
 
-static void refine_price(const struct sampler *sampler, struct process *p,
-                         const struct policy *policy,
-                         const struct page_sample *sample) {
+static void refine_read_time(const struct sampler *sampler, struct process *p,
+                             const struct policy *policy,
+                             const struct page_sample *sample) {
   struct walk walk;
 
   if (sample->walk_page_ns <= 0)
     return;
-  walk = price_guess(sampler->cycle, p);
+  walk = walk_guess(sampler->cycle, p);
   walk.ns = amount_from((double)walk.resident * sample->walk_page_ns);
   walk.huge = amount_from((double)walk.resident * sample->huge);
-  read_cost_refine(&p->member->cost, walk, policy, sampler->cycle->now_ns);
+  read_time_refine(&p->member->read_time, walk, policy, sampler->cycle->now_ns);
 }
 
 /* Charges the difference to the prediction, which was charged already. */
 static void charge_rest(const struct sampler *sampler, const struct process *p,
                         uint64_t work_ns) {
-  int64_t rest_ns = (int64_t)(work_ns - sampling_cost_ns(sampler, p));
+  int64_t rest_ns = (int64_t)(work_ns - sampling_time_ns(sampler, p));
 
   for (size_t i = 0; i < p->n_groups; i++)
     p->groups[i]->track->sampling_ns -= rest_ns;
@@ -291,7 +291,7 @@ void sampling_take(struct sampler *sampler, struct process *p,
   charge_rest(sampler, p, job->work_ns);
   learn_cost(sampler, job);
   keep_layout(sampler, p, sample);
-  refine_price(sampler, p, policy, sample);
+  refine_read_time(sampler, p, policy, sample);
   measure(sampler, p, sample, &sampled);
   s->pages = sample->pages;
   estimator_sample(sampler->cycle, &p->member->track, &sampled,

@@ -10,7 +10,7 @@
 #include "process/diag.h"
 #include "read/reader.h"
 #include "sample/sampled.h"
-#include "schedule/price.h"
+#include "schedule/read_time.h"
 
 struct group_track;
 
@@ -34,7 +34,7 @@ void sampling_allow(struct group_track *g, uint64_t interval_ns);
 bool sampling_prepare(const struct sampler *s, struct process *p);
 
 /* The predicted CPU time of its next sample. */
-uint64_t sampling_cost_ns(const struct sampler *s, const struct process *p);
+uint64_t sampling_time_ns(const struct sampler *s, const struct process *p);
 
 struct read_job sampling_job(const struct sampler *s, struct process *p);
 

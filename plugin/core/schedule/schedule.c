@@ -97,8 +97,8 @@ bool read_budget_is_spent(const struct read_budget *b, bool comes_last) {
   return b->saved_ns < (comes_last ? b->kept_ns : 0);
 }
 
-void read_budget_charge(struct read_budget *b, uint64_t cost_ns) {
-  b->saved_ns -= (int64_t)cost_ns;
+void read_budget_charge(struct read_budget *b, uint64_t time_ns) {
+  b->saved_ns -= (int64_t)time_ns;
 }
 
 /* Rounds up to two digits, and ignores errors of the last bits of a double. */
@@ -152,8 +152,8 @@ static void choose(struct plan *p, size_t i) {
   const struct candidate *c = &p->c[i];
 
   for (size_t k = 0; k < c->n_groups; k++)
-    doubt_remove(&c->groups[k]->track->error, c->error);
-  p->spent_ns += c->cost_ns;
+    error_remove(&c->groups[k]->track->error, c->error);
+  p->spent_ns += c->time_ns;
   swap(&p->c[p->chosen++], &p->c[i]);
 }
 
@@ -163,7 +163,7 @@ static bool is_due(const struct plan *p, const struct candidate *c) {
 
 static bool is_wanted_by(const struct group_track *g,
                          const struct candidate *c) {
-  return !c->is_slight && doubt_of_sum(&g->error) > g->tolerated_bytes &&
+  return !c->is_slight && error_of_sum(&g->error) > g->tolerated_bytes &&
          (!c->is_sample || g->sampling_ns > 0);
 }
 
@@ -193,7 +193,7 @@ static bool is_old(const struct plan *p, const struct candidate *c) {
  * its worth grows with age, so processes are sampled in turn. */
 static double worth_of(const struct candidate *c) {
   double worth =
-      (doubt_bytes(c->error) + 1) / (double)(c->cost_ns ? c->cost_ns : 1);
+      (error_bytes(c->error) + 1) / (double)(c->time_ns ? c->time_ns : 1);
 
   return c->is_sample && RULE(samples_in_turn) ? worth * (1 + c->intervals)
                                                : worth;
@@ -259,7 +259,7 @@ static void choose_due(struct plan *p) {
 
 static void charge_sample(const struct candidate *c) {
   for (size_t i = 0; c->is_sample && i < c->n_groups; i++)
-    c->groups[i]->track->sampling_ns -= c->cost_ns;
+    c->groups[i]->track->sampling_ns -= c->time_ns;
 }
 
 /* A reading that does not fit is skipped, except the most worthy one: otherwise
@@ -271,7 +271,7 @@ static void choose_worthy(struct plan *p) {
   sort(p, end, compare_worth);
   for (size_t i = first; i < end && p->spent_ns < p->limit_ns; i++) {
     if (!is_wanted(p, &p->c[i]) ||
-        (p->chosen > first && p->spent_ns + p->c[i].cost_ns > p->reach_ns))
+        (p->chosen > first && p->spent_ns + p->c[i].time_ns > p->reach_ns))
       continue;
     charge_sample(&p->c[i]);
     choose(p, i);
@@ -289,7 +289,7 @@ static void choose_cheap(struct plan *p) {
   end = gather(p, is_old);
   sort(p, end, compare_age);
   for (size_t i = p->chosen; i < end; i++)
-    if (p->spent_ns + p->c[i].cost_ns <= limit_ns)
+    if (p->spent_ns + p->c[i].time_ns <= limit_ns)
       choose(p, i);
   p->cheap_ns -= p->spent_ns - before_ns;
 }

@@ -9,7 +9,7 @@
 #ifndef SMAPS_SCHEDULE_H
 #define SMAPS_SCHEDULE_H
 
-#include "report/doubt.h"
+#include "report/error.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -68,7 +68,7 @@ void read_budget_begin(struct read_budget *b, uint64_t now_ns,
 bool read_budget_is_spent(const struct read_budget *b, bool comes_last);
 
 /* Takes what a reading has cost. */
-void read_budget_charge(struct read_budget *b, uint64_t cost_ns);
+void read_budget_charge(struct read_budget *b, uint64_t time_ns);
 
 /*
  * The percentage that would suffice, rounded up and with a margin for readings
@@ -88,11 +88,11 @@ struct candidate {
   struct process *process;
   struct group *const *groups; /* one at least; each of them counts */
   size_t n_groups;
-  struct doubt error;
+  struct error error;
   double intervals;     /* since its baseline was read; 0 without one */
   uint64_t deadline_ns; /* if is_due: when it should be read by */
   double worth;         /* filled in by schedule_choose() */
-  uint32_t cost_ns;     /* predicted */
+  uint32_t time_ns;     /* predicted */
   bool is_due;          /* never read, or its reading is older than MaxAge */
   bool is_must;         /* Refresh "always": whatever the budget */
   bool is_slight;       /* its error alone is not worth a reading */
@@ -127,8 +127,8 @@ struct schedule {
  * If readings for an error take time of the due processes, credit_ns rises, and
  * if due processes take more than their part, it falls. So over time they get
  * their part exactly. If due_part is enough for all of them, which is the sum
- * of cost / MaxAge, each is read by its deadline, or later by the time that the
- * budget needs for the longest reading.
+ * of read time / MaxAge, each is read by its deadline, or later by the time
+ * that the budget needs for the longest reading.
  *
  * Why a process was not read in a cycle is its enum outcome (member.h).
  */

@@ -14,7 +14,7 @@
 #include "measure/aggregate.h"
 #include "proc/meminfo.h"
 #include "read/quarantine.h"
-#include "schedule/price.h"
+#include "schedule/read_time.h"
 #include "snapshot/document.h"
 #include <smaps/settings.h>
 

@@ -245,7 +245,7 @@ static int read_mappings(const struct scene *s, struct reader *reader,
                          struct process *p, struct read_job *job) {
   int rc;
 
-  if (!price_is_too_large(s->cycle, p))
+  if (!walk_is_too_long(s->cycle, p))
     return read_of(s, reader, p, READ_MAPPINGS, job);
   rc = read_of(s, reader, p, READ_MAPPING_SAMPLE, job);
   return rc == PROCFS_DENIED || rc == -EPERM || rc == -ENOSYS || rc == -EFBIG

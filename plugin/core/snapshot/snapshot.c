@@ -327,7 +327,7 @@ static const char *const deferrals[] = {[DEFERRED_NOT] = NULL,
 static void add_quality(struct json *j, const struct scene *s,
                         const struct process *p, const struct estimate *est,
                         const struct usage *u) {
-  uint64_t read_cost_ns = price_known_ns(s->cycle, p);
+  uint64_t read_cost_ns = walk_time_known_ns(s->cycle, p);
 
   json_string(j, "source", sources[est->source]);
   if (est->source == SOURCE_ESTIMATED)

@@ -7,31 +7,31 @@
 #define SECOND UINT64_C(1000000000)
 
 /* Returns an exposure to one cause. */
-static struct exposure exposed(enum cause cause, double bytes) {
-  struct exposure x = {.bytes = {[CAUSE_FILES] = 0}};
+static struct bounds exposed(enum cause cause, double bytes) {
+  struct bounds x = {.bytes = {[CAUSE_FILES] = 0}};
 
   x.bytes[cause] = bytes;
   return x;
 }
 
-static double pss(const struct audit *a, const struct exposure *x,
+static double pss(const struct audit *a, const struct bounds *x,
                   enum audit_level level) {
   struct audit_errors e;
 
   audit_errors(a, x, level, &e);
-  return doubt_bytes(e.pss);
+  return error_bytes(e.pss);
 }
 
-static double uss(const struct audit *a, const struct exposure *x,
+static double uss(const struct audit *a, const struct bounds *x,
                   enum audit_level level) {
   struct audit_errors e;
 
   audit_errors(a, x, level, &e);
-  return doubt_bytes(e.uss);
+  return error_bytes(e.uss);
 }
 
 /* So many cycles, each with a reading that was off by so much. */
-static void learn(struct audit *a, const struct exposure *x, unsigned cycles,
+static void learn(struct audit *a, const struct bounds *x, unsigned cycles,
                   double off, double uss_off) {
   for (unsigned i = 0; i < cycles; i++)
     audit_learn(a, a->cycle_ns + SECOND, x,
@@ -41,7 +41,7 @@ static void learn(struct audit *a, const struct exposure *x, unsigned cycles,
 TEST(published_error_follows_the_errors_that_readings_show) {
   static const double parts[] = {0.5, 0.05, 0.25};
   struct audit a = {.cycle_ns = 0};
-  struct exposure x = exposed(CAUSE_RELATIVES, 1000);
+  struct bounds x = exposed(CAUSE_RELATIVES, 1000);
 
   for (size_t i = 0; i < LENGTH(parts); i++) {
     learn(&a, &x, 150, 1000 * parts[i], 0);
@@ -52,7 +52,7 @@ TEST(published_error_follows_the_errors_that_readings_show) {
 /* An error that was seen is feared for longer than it is expected. */
 TEST(a_published_error_is_forgotten_slowly) {
   struct audit a = {.cycle_ns = 0};
-  struct exposure x = exposed(CAUSE_FILES, 1000);
+  struct bounds x = exposed(CAUSE_FILES, 1000);
 
   learn(&a, &x, 40, 500, 0);
   learn(&a, &x, 40, 0, 0);
@@ -66,8 +66,8 @@ TEST(a_published_error_is_forgotten_slowly) {
  * first. */
 TEST(small_process_that_is_read_first_does_not_widen_the_error_of_a_large_one) {
   struct audit a = {.cycle_ns = 0};
-  struct exposure small = exposed(CAUSE_FILES, 1e6);
-  struct exposure large = exposed(CAUSE_FILES, 1e9);
+  struct bounds small = exposed(CAUSE_FILES, 1e6);
+  struct bounds large = exposed(CAUSE_FILES, 1e9);
   const struct audit_lesson l = {.pss_off = 1e6};
 
   for (unsigned cycle = 1; cycle <= 60; cycle++) {
@@ -81,7 +81,7 @@ TEST(small_process_that_is_read_first_does_not_widen_the_error_of_a_large_one) {
 TEST(no_error_is_ever_ruled_out) {
   for (int k = 0; k < CAUSES; k++) {
     struct audit a = {.cycle_ns = 0};
-    struct exposure x = exposed((enum cause)k, 1e6);
+    struct bounds x = exposed((enum cause)k, 1e6);
 
     learn(&a, &x, 5000, 0, 0);
     if (!(pss(&a, &x, AUDIT_PUBLISHED) > 0))
@@ -92,7 +92,7 @@ TEST(no_error_is_ever_ruled_out) {
 /* A cause that is not learnt has its exposure as error. */
 TEST(a_sure_error_is_neither_learnt_nor_multiplied) {
   struct audit a = {.cycle_ns = 0};
-  struct exposure x = exposed(CAUSE_READING, 1000);
+  struct bounds x = exposed(CAUSE_READING, 1000);
 
   learn(&a, &x, 10, 1e6, 1e6);
   for (int level = AUDIT_EXPECTED; level <= AUDIT_PUBLISHED; level++)
@@ -101,9 +101,9 @@ TEST(a_sure_error_is_neither_learnt_nor_multiplied) {
 
 TEST(an_error_is_divided_between_its_causes) {
   struct audit a = {.cycle_ns = 0};
-  struct exposure files = exposed(CAUSE_FILES, 1000);
-  struct exposure copies = exposed(CAUSE_COPIES, 1000);
-  struct exposure both = exposed(CAUSE_FILES, 1000);
+  struct bounds files = exposed(CAUSE_FILES, 1000);
+  struct bounds copies = exposed(CAUSE_COPIES, 1000);
+  struct bounds both = exposed(CAUSE_FILES, 1000);
 
   both.bytes[CAUSE_COPIES] = 1000;
   for (unsigned i = 0; i < 100; i++) {
@@ -117,7 +117,7 @@ TEST(an_error_is_divided_between_its_causes) {
 /* A sample is off by its own noise. */
 TEST(noise_of_samples_does_not_count_as_an_error_of_the_estimate) {
   struct audit a = {.cycle_ns = 0};
-  struct exposure x = exposed(CAUSE_TIME, 1e6);
+  struct bounds x = exposed(CAUSE_TIME, 1e6);
 
   for (unsigned i = 0; i < 300; i++)
     audit_learn(&a, i * SECOND, &x,
@@ -135,7 +135,7 @@ TEST(errors_of_one_sign_are_common) {
 
   for (size_t i = 0; i < LENGTH(rows); i++) {
     struct audit a = {.cycle_ns = 0};
-    struct exposure x = exposed(CAUSE_FILES, 1000);
+    struct bounds x = exposed(CAUSE_FILES, 1000);
     struct audit_errors e;
 
     for (unsigned cycle = 1; cycle < 100; cycle++)
@@ -149,7 +149,7 @@ TEST(errors_of_one_sign_are_common) {
 
 TEST(uss_can_be_off_by_more_or_less_than_pss) {
   struct audit more = {.cycle_ns = 0}, less = {.cycle_ns = 0};
-  struct exposure x = exposed(CAUSE_COPIES, 1000);
+  struct bounds x = exposed(CAUSE_COPIES, 1000);
 
   learn(&more, &x, 100, 300, 400);
   learn(&less, &x, 100, 300, 30);
@@ -162,7 +162,7 @@ TEST(uss_can_be_off_by_more_or_less_than_pss) {
 /* However long all that was freed has been private. */
 TEST(freed_memory_may_have_been_shared) {
   struct audit a = {.cycle_ns = 0};
-  struct exposure x = exposed(CAUSE_FREED, 1000);
+  struct bounds x = exposed(CAUSE_FREED, 1000);
 
   learn(&a, &x, 200, 10, 0);
   assert_true(pss(&a, &x, AUDIT_PUBLISHED) >= 1414);
@@ -173,7 +173,7 @@ TEST(freed_memory_may_have_been_shared) {
 /* With what is sure, and what was learnt of some of them. */
 TEST(parts_by_cause_add_up_to_the_error) {
   struct audit a = {.cycle_ns = 0};
-  struct exposure x = exposed(CAUSE_SWAP, 3e5), all;
+  struct bounds x = exposed(CAUSE_SWAP, 3e5), all;
   struct audit_errors e;
   double sum = 0;
 
@@ -186,7 +186,7 @@ TEST(parts_by_cause_add_up_to_the_error) {
       fail_msg("cause %d", k);
     sum += e.pss_parts[k];
   }
-  assert_true(fabs(sum / doubt_bytes(e.pss) - 1) < 1e-9);
+  assert_true(fabs(sum / error_bytes(e.pss) - 1) < 1e-9);
   assert_true(e.pss_parts[CAUSE_KSM] == all.bytes[CAUSE_KSM]);
   assert_true(e.pss_parts[CAUSE_STATM] == all.bytes[CAUSE_STATM]);
 }

@@ -150,8 +150,8 @@ TEST(strangers_may_have_all_that_is_taken_for_private) {
   sharing_init(&f.set, 0);
   read_at(&f, 1, sharing(100, 0, 1, 0));
   read_at(&f, 2, sharing(0, 100, 2, 0));
-  f.set.audit.uss = (struct rate){.exposed = 1, .known = 1};
+  f.set.audit.uss = (struct rate){.bound = 1, .known = 1};
   estimator_predict(&f.e, &f.track, &p);
   assert_int_equal(rollup_uss(&p.rollup), 100 * MIB);
-  assert_true(doubt_bytes(p.error.uss) >= 100.0 * MIB);
+  assert_true(error_bytes(p.error.uss) >= 100.0 * MIB);
 }

@@ -40,12 +40,12 @@ TEST(estimate_stays_within_memory_if_relatives_shared_only_a_part) {
  * derived from the number of relatives, which may not map these pages. */
 TEST(pages_of_the_other_kind_are_in_doubt_with_the_relatives) {
   struct track t = sharing(2, 2);
-  struct exposure x;
+  struct bounds x;
 
-  exposure_of(&cycle, &t, &x);
+  bounds_of(&cycle, &t, &x);
   assert_true(x.bytes[CAUSE_RELATIVES] == 5 * MIB);
   t.baseline.rollup.bytes[ROLLUP_PSS_SHMEM] = 5 * MIB;
   t.baseline.rollup.bytes[ROLLUP_PSS] += 5 * MIB;
-  exposure_of(&cycle, &t, &x);
+  bounds_of(&cycle, &t, &x);
   assert_true(x.bytes[CAUSE_RELATIVES] == 7 * MIB);
 }

@@ -61,15 +61,15 @@ FIXTURE_TEST(nothing_has_changed_right_after_a_reading) {
   estimator_predict(&f->cycle, &f->track, &p);
   assert_int_equal(p.rollup.bytes[ROLLUP_PSS], 3 * MIB + MIB / 4);
   assert_int_equal(p.age_ns, 0);
-  assert_true(doubt_bytes(p.error.pss) <= 0);
+  assert_true(error_bytes(p.error.pss) <= 0);
 }
 
 FIXTURE_TEST(without_a_baseline_all_that_is_resident_may_be_wrong) {
-  struct doubt error;
+  struct error error;
 
   estimator_forget(&f->track);
   error = estimator_expect(&f->cycle, &f->track);
-  assert_true(doubt_bytes(error) == 4.0 * MIB);
+  assert_true(error_bytes(error) == 4.0 * MIB);
 }
 
 /* It is of no use to a process that runs another program. */

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "estimate/estimator.h"
-#include "report/doubt.h"
+#include "report/error.h"
 
 #include "lineage.h"
 
@@ -47,18 +47,18 @@ static void give_own_back_for_a_while(struct family *f, unsigned members) {
 
 struct beside {
   double off, error;
-  struct doubt_sum sum;
+  struct error_sum sum;
 };
 
 static void compare(struct beside *b, uint64_t got, uint64_t truth,
-                    struct doubt d, const char *what) {
+                    struct error d, const char *what) {
   double off = (double)truth - (double)got;
 
-  if (fabs(off) > doubt_bytes(d) + ROUNDED)
+  if (fabs(off) > error_bytes(d) + ROUNDED)
     fail_msg("%s is off by %.0f kB, with an error of %.0f kB", what, off / 1024,
-             doubt_bytes(d) / 1024);
+             error_bytes(d) / 1024);
   b->off += off;
-  doubt_add(&b->sum, d);
+  error_add(&b->sum, d);
 }
 
 /* Asserts the values of each member, and of all together. */
@@ -74,8 +74,8 @@ static void expect_held(struct family *f, unsigned members) {
             p.error.pss, "PSS");
     compare(&uss, rollup_uss(&p.rollup), rollup_uss(real), p.error.uss, "USS");
   }
-  assert_true(fabs(pss.off) <= (double)doubt_of_sum(&pss.sum) + ROUNDED);
-  assert_true(fabs(uss.off) <= (double)doubt_of_sum(&uss.sum) + ROUNDED);
+  assert_true(fabs(pss.off) <= (double)error_of_sum(&pss.sum) + ROUNDED);
+  assert_true(fabs(uss.off) <= (double)error_of_sum(&uss.sum) + ROUNDED);
 }
 
 static void give_shared_back(struct family *f, unsigned members) {

@@ -29,15 +29,15 @@ static void expect_held(struct family *f, unsigned slot) {
   struct prediction p = predicted(f, slot);
   const struct rollup *real = &f->views[slot].rollup;
 
-  assert_true(doubt_bytes(p.error.pss) + 1024 * 1024 >=
+  assert_true(error_bytes(p.error.pss) + 1024 * 1024 >=
               (double)p.rollup.bytes[ROLLUP_PSS] -
                   (double)real->bytes[ROLLUP_PSS]);
-  assert_true(doubt_bytes(p.error.uss) + 1024 * 1024 >=
+  assert_true(error_bytes(p.error.uss) + 1024 * 1024 >=
               (double)rollup_uss(&p.rollup) - (double)rollup_uss(real));
 }
 
 static void expect_error_below(struct family *f, unsigned slot, unsigned mib) {
-  assert_true(doubt_bytes(predicted(f, slot).error.pss) < mib * 1048576.0);
+  assert_true(error_bytes(predicted(f, slot).error.pss) < mib * 1048576.0);
 }
 
 /* What two have got back one after the other is shared by them again. */

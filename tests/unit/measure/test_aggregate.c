@@ -190,7 +190,7 @@ static void check_host(const struct fixture *f, size_t i) {
   if (host->pss != f->both.usage.rollup.bytes[ROLLUP_PSS] ||
       host->outside_resident != 0 ||
       host->has_unknown != (f->p.state == PROCESS_UNKNOWN) ||
-      doubt_of_sum(&host->pss_doubt) != doubt_of_sum(&f->both.usage.pss_doubt))
+      error_of_sum(&host->pss_error) != error_of_sum(&f->both.usage.pss_error))
     fail_msg("%s: the host has %ju", cases[i].label, (uintmax_t)host->pss);
 }
 
@@ -214,11 +214,11 @@ AGGREGATE_TEST(an_estimate_has_its_age_and_its_error) {
   add(f);
   aggregate_estimate(&f->a, &f->p, &est);
   assert_int_equal(est.age_ns, 7 * SECOND);
-  assert_true(doubt_bytes(est.error.pss) > 0 &&
-              doubt_bytes(est.error.pss) < 5120 * KIB);
+  assert_true(error_bytes(est.error.pss) > 0 &&
+              error_bytes(est.error.pss) < 5120 * KIB);
   assert_int_equal(f->alone.usage.oldest_age_ns, 7 * SECOND);
   assert_int_equal(usage_pss_error(&f->alone.usage),
-                   (uint64_t)doubt_bytes(est.error.pss));
+                   (uint64_t)error_bytes(est.error.pss));
   assert_int_equal(f->alone.usage.fresh_pss, 0);
 }
 
@@ -267,7 +267,7 @@ AGGREGATE_TEST(unreadable_member_is_guessed_from_readable_ones) {
   aggregate_estimate(&f->a, &f->p, &est);
   assert_int_equal(est.source, SOURCE_UNREADABLE);
   /* It was guessed as 5 MiB of 8. */
-  assert_true(doubt_bytes(est.error.pss) == 5120 * (double)KIB);
+  assert_true(error_bytes(est.error.pss) == 5120 * (double)KIB);
 }
 
 static void begin_cycle(struct fixture *f) {
@@ -304,10 +304,10 @@ AGGREGATE_TEST(a_guess_can_have_more_than_statm_shows) {
   add(f);
   aggregate_estimate(&f->a, &f->p, &exact);
   assert_int_equal(exact.rollup.bytes[ROLLUP_PSS], 2 * MIB);
-  assert_true(doubt_bytes(exact.error.pss) == 6 * (double)MIB);
+  assert_true(error_bytes(exact.error.pss) == 6 * (double)MIB);
   precision_init(&f->cycle.precision, 6, 8, 4);
   aggregate_estimate(&f->a, &f->p, &est);
-  assert_true(doubt_bytes(est.error.pss) == 6.5 * (double)MIB);
+  assert_true(error_bytes(est.error.pss) == 6.5 * (double)MIB);
 }
 
 /* The host has 6 MiB at most, as a hundredth may have moved, and the other
@@ -330,7 +330,7 @@ AGGREGATE_TEST(guesses_are_limited_by_the_remaining_memory_of_the_host) {
   assert_int_equal(rollup_uss(&est.rollup), 2 * MIB);
   /* It may have all that is resident, but both together no more than is left.
    */
-  assert_true(doubt_bytes(est.error.pss) == 5.5 * (double)MIB);
+  assert_true(error_bytes(est.error.pss) == 5.5 * (double)MIB);
   assert_int_equal(usage_pss_error(&f->both.usage), 5 * MIB);
   assert_int_equal(usage_uss_error(&f->both.usage), 5 * MIB);
   assert_true(part_of_group(&f->both, CAUSE_GUESS) == 5 * (double)MIB);
@@ -359,7 +359,7 @@ AGGREGATE_TEST(guesses_have_the_room_that_estimates_may_have_taken) {
   estimator_advance(&f->other_member.track);
   f->a.host_bytes = KIB;
   add(f);
-  estimated = doubt_of_sum(&f->both_track.measured.pss_doubt);
+  estimated = error_of_sum(&f->both_track.measured.pss_error);
   assert_true(estimated > 0);
   assert_in_range(usage_pss_error(&f->both.usage), 2 * estimated,
                   2 * estimated + KIB);

@@ -185,7 +185,7 @@ static void run_single(struct single *s, uint64_t now_ns) {
 
 static void run_in_doubt(struct single *s, uint64_t now_ns, unsigned kb) {
   run_single(s, now_ns);
-  assert_int_equal(doubt_of_sum(&s->group.track->error), kb * 1024);
+  assert_int_equal(error_of_sum(&s->group.track->error), kb * 1024);
 }
 
 static struct ksm ksm;

@@ -300,10 +300,10 @@ static void judge_member(struct run *r, unsigned slot) {
   struct estimate e;
 
   aggregate_estimate(&r->measurer.aggregate, r->process_of[slot], &e);
-  error = amount_from(doubt_bytes(e.error.pss));
+  error = amount_from(error_bytes(e.error.pss));
   score(r, MEMBER_PSS, e.rollup.bytes[ROLLUP_PSS], pss, error, ROUNDING);
   score(r, MEMBER_USS, rollup_uss(&e.rollup), rollup_uss(&view->rollup),
-        amount_from(doubt_bytes(e.error.uss)), ROUNDING);
+        amount_from(error_bytes(e.error.uss)), ROUNDING);
   if (e.source != SOURCE_ESTIMATED || r->broken)
     return;
   r->broken =

@@ -208,7 +208,7 @@ static double published_kb(const struct family *f, unsigned slot) {
   struct prediction p;
 
   estimator_predict(&f->cycle, &f->processes[slot]->member->track, &p);
-  return doubt_bytes(p.error.pss) / 1024;
+  return error_bytes(p.error.pss) / 1024;
 }
 
 /* Children that do nothing, of which each is read. */
@@ -240,9 +240,9 @@ FAMILY_TEST(an_error_is_limited_by_the_range_of_the_value) {
   memory_fork(&f->world, 0, 1, 0);
   lineage_pass(f, 1);
   estimator_predict(&f->cycle, &f->processes[0]->member->track, &parent);
-  lineage_assert_near(doubt_bytes(parent.error.pss) / 1024, 20.5 * 1024, 1024,
+  lineage_assert_near(error_bytes(parent.error.pss) / 1024, 20.5 * 1024, 1024,
                       "error");
-  assert_true(doubt_bytes(parent.error.uss) <= 41 * MIB);
+  assert_true(error_bytes(parent.error.uss) <= 41 * MIB);
 }
 
 /* An allocator gives memory back and touches it again, in each interval, beside

@@ -157,14 +157,14 @@ TEST(members_count_with_their_shmem_and_doubt) {
 
   r.bytes[ROLLUP_PSS] = 7 * MIB;
   r.bytes[ROLLUP_PSS_SHMEM] = 2 * MIB;
-  host_add_member(&h, &r, (struct doubt){.common = 3});
-  host_add_member(&h, &r, (struct doubt){.common = 4});
+  host_add_member(&h, &r, (struct error){.common = 3});
+  host_add_member(&h, &r, (struct error){.common = 4});
   assert_int_equal(h.pss, 14 * MIB);
   assert_int_equal(h.pss_shmem, 4 * MIB);
-  assert_int_equal(doubt_of_sum(&h.pss_doubt), 7);
+  assert_int_equal(error_of_sum(&h.pss_error), 7);
   assert_false(h.lacks_shmem);
   r.known = 1U << ROLLUP_PSS;
-  host_add_member(&h, &r, (struct doubt){.common = 0});
+  host_add_member(&h, &r, (struct error){.common = 0});
   assert_true(h.lacks_shmem);
 }
 
@@ -177,12 +177,12 @@ TEST(outside_is_as_sure_as_the_groups) {
   h.outside_resident = 2000 * MIB;
   a = account(&m, &h, NULL);
   assert_int_equal(a.error[HOST_OUTSIDE], moves);
-  doubt_add(&h.pss_doubt, (struct doubt){.common = (double)(50 * MIB)});
+  error_add(&h.pss_error, (struct error){.common = (double)(50 * MIB)});
   a = account(&m, &h, NULL);
   assert_int_equal(a.error[HOST_OUTSIDE], moves + 50 * MIB);
   /* It cannot be off by more than there is room for. */
   h.outside_resident = 610 * MIB;
-  doubt_add(&h.pss_doubt, (struct doubt){.common = (double)(4 * GIB)});
+  error_add(&h.pss_error, (struct error){.common = (double)(4 * GIB)});
   a = account(&m, &h, NULL);
   assert_int_equal(a.error[HOST_OUTSIDE], 608 * MIB);
   h.outside_resident = 0;

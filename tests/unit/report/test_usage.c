@@ -29,8 +29,8 @@ static void add_rollup(struct usage *u, const struct rollup *r,
 }
 
 static void add_estimate(struct usage *u, const struct rollup *r,
-                         uint64_t resident_bytes, struct doubt pss,
-                         struct doubt uss, uint64_t age_ns) {
+                         uint64_t resident_bytes, struct error pss,
+                         struct error uss, uint64_t age_ns) {
   usage_add_memory(u, &(struct usage_memory){.rollup = r,
                                              .resident_bytes = resident_bytes,
                                              .pss = pss,
@@ -86,7 +86,7 @@ static struct rollup draw_rollup(void) {
 }
 
 TEST(guesses_of_unreadable_members_do_not_count_as_coverage) {
-  const struct doubt whole = {.common = 90 * KIB};
+  const struct error whole = {.common = 90 * KIB};
   struct rollup large = make_rollup(90, 90, 0, 30);
   struct rollup small = make_rollup(10, 10, 0, 0);
   struct usage u = {.processes = 0};
@@ -111,8 +111,8 @@ static void estimate(struct usage *u, const struct rollup *r, uint64_t pages,
   u->processes++;
   usage_add_statm(u, &statm, PAGE);
   add_estimate(u, r, pages * PAGE,
-               (struct doubt){.common = (double)(doubt_kb * KIB)},
-               (struct doubt){.common = 0}, age_ns);
+               (struct error){.common = (double)(doubt_kb * KIB)},
+               (struct error){.common = 0}, age_ns);
 }
 
 TEST(doubt_adds_up_and_the_oldest_age_counts) {
@@ -150,7 +150,7 @@ TEST(unread_members_that_ended_were_no_larger_than_others) {
 }
 
 TEST(a_sample_covers_all_but_its_error) {
-  const struct doubt small = {.common = 10 * KIB}, large = {.common = MIB};
+  const struct error small = {.common = 10 * KIB}, large = {.common = MIB};
   struct rollup r = make_rollup(40, 40, 0, 0);
   struct usage u = {.processes = 0};
 
@@ -271,7 +271,7 @@ TEST(any_guess_keeps_uss_below_pss_below_rss) {
             got.bytes[ROLLUP_PRIVATE_CLEAN] + got.bytes[ROLLUP_PRIVATE_DIRTY] ==
         got.bytes[ROLLUP_RSS]);
     add_estimate(&one, &got, s.resident_pages * PAGE,
-                 (struct doubt){.common = 0}, (struct doubt){.common = 0}, 0);
+                 (struct error){.common = 0}, (struct error){.common = 0}, 0);
     assert_true(one.uss <= one.rollup.bytes[ROLLUP_PSS]);
   }
 }
@@ -295,19 +295,19 @@ static void assert_part(double part, double kib) {
 
 /* Common errors add up, and others add up as squares. */
 TEST(parts_by_cause_add_up_to_the_error) {
-  static const struct doubt one = {.common = 4 * KIB, .independent = 6 * KIB};
-  static const struct doubt other = {.independent = 8 * KIB};
+  static const struct error one = {.common = 4 * KIB, .independent = 6 * KIB};
+  static const struct error other = {.independent = 8 * KIB};
   static const double ones[ALL_CAUSES] = {[CAUSE_GUESS] = 3, [CAUSE_FORK] = 1};
   static const double others[ALL_CAUSES] = {[CAUSE_FORK] = 0.5};
-  struct doubt_sum sums[ALL_CAUSES] = {{0}};
+  struct error_sum sums[ALL_CAUSES] = {{0}};
   struct rollup r = make_rollup(100, 0, 50, 100);
   struct usage u = {.processes = 0};
   double parts[ALL_CAUSES];
 
   add_estimate(&u, &r, 150 * KIB, one, one, 1);
   add_estimate(&u, &r, 150 * KIB, other, other, 1);
-  doubt_divide(sums, one, ones);
-  doubt_divide(sums, other, others);
+  error_divide(sums, one, ones);
+  error_divide(sums, other, others);
   assert_int_equal(usage_pss_error(&u), 14 * KIB);
   usage_pss_parts(&u, sums, parts);
   assert_part(parts[CAUSE_GUESS], 3 + 2.7);

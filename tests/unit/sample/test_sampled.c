@@ -61,7 +61,7 @@ static struct sampled sample_some(const struct memory *anon,
 
   sampled_add(&s, PAGE_ANON, &a, anon->bytes);
   sampled_add(&s, PAGE_FILE, &f, files->bytes);
-  sampled_doubt(&s, unseen);
+  sampled_bound_unseen(&s, unseen);
   return s;
 }
 

@@ -49,8 +49,8 @@ static bool reads_mappings(const struct fixture *f) {
   without.sampling.layout_ns = 0;
   without.member.sampling = &without.sampling;
   without.process.member = &without.member;
-  return sampling_cost_ns(&f->sampler, &f->process) ==
-         sampling_cost_ns(&without.sampler, &without.process) + LAYOUT_NS;
+  return sampling_time_ns(&f->sampler, &f->process) ==
+         sampling_time_ns(&without.sampler, &without.process) + LAYOUT_NS;
 }
 
 /* They may not show where it is, as in buffers that fill. */
@@ -234,7 +234,7 @@ FIXTURE_TEST(a_sample_is_paid_and_its_mappings_are_known) {
   f->process.statm.size_pages = 7;
   f->process.statm.resident_pages = 5;
   job.sample.layout_ns = 3 * LAYOUT_NS;
-  job.work_ns = sampling_cost_ns(&f->sampler, &f->process) + 1000;
+  job.work_ns = sampling_time_ns(&f->sampler, &f->process) + 1000;
   take(f, &job);
   assert_int_equal(track.sampling_ns, 4000);
   assert_int_equal(f->sampling.layout_at_ns, 200 * NS_PER_S);
@@ -283,10 +283,10 @@ FIXTURE_TEST(a_probe_shows_what_a_walk_would_cost) {
 
     put_tables(f, &tree, cases[i].tables);
     job.sample.walk_page_ns = cases[i].page_ns;
-    f->member.cost = (struct read_cost){
+    f->member.read_time = (struct read_time){
         .ns = 77, .pages = PAGES, .is_learnt = cases[i].is_learnt};
     take(f, &job);
-    assert_int_equal(f->member.cost.ns, cases[i].ns);
+    assert_int_equal(f->member.read_time.ns, cases[i].ns);
     remove_tables(f, &tree);
   }
 }
@@ -303,11 +303,11 @@ FIXTURE_TEST(a_probe_prices_huge_pages_of_relatives_as_shared) {
   f->member.track.family = &family;
   f->member.track.kinship = KINSHIP_HEAD;
   for (family.members = 1; family.members <= 2; family.members++) {
-    f->member.cost = (struct read_cost){.ns = 77, .pages = PAGES};
+    f->member.read_time = (struct read_time){.ns = 77, .pages = PAGES};
     take(f, &job);
-    assert_int_equal(f->member.cost.ns,
+    assert_int_equal(f->member.read_time.ns,
                      family.members == 1 ? PAGES : PAGES + PAGES / 2 * 10);
-    assert_int_equal(f->member.cost.huge, PAGES / 2);
+    assert_int_equal(f->member.read_time.huge, PAGES / 2);
   }
   remove_tables(f, &tree);
 }

@@ -33,14 +33,14 @@ static int begin(void **state) {
 
 static struct candidate make_in(struct group *const *group, char letter,
                                 uint64_t error_mib, uint64_t cost_ms) {
-  const struct doubt error = {.common = (double)(error_mib * MIB)};
+  const struct error error = {.common = (double)(error_mib * MIB)};
 
-  doubt_add(&group[0]->track->error, error);
+  error_add(&group[0]->track->error, error);
   return (struct candidate){.process = &processes[letter - 'a'],
                             .groups = group,
                             .n_groups = 1,
                             .error = error,
-                            .cost_ns = (uint32_t)(cost_ms * MS)};
+                            .time_ns = (uint32_t)(cost_ms * MS)};
 }
 
 static struct candidate make(char letter, uint64_t error_mib,
@@ -210,8 +210,8 @@ static void assert_left(const char *name, const struct candidate *c, size_t n,
 
   for (size_t i = chosen; i < n; i++)
     left[c[i].groups[0] == other] += c[i].error.common;
-  if (doubt_of_sum(&track.error) != (uint64_t)left[0] ||
-      doubt_of_sum(&other_track.error) != (uint64_t)left[1])
+  if (error_of_sum(&track.error) != (uint64_t)left[0] ||
+      error_of_sum(&other_track.error) != (uint64_t)left[1])
     fail_msg("%s: another doubt is left", name);
 }
 
@@ -259,10 +259,10 @@ PLAN_TEST(process_in_two_groups_has_to_keep_the_tolerance_of_both) {
   other_track.tolerated_bytes = 100 * MIB;
   track.tolerated_bytes = 5 * MIB;
   c[0].n_groups = c[2].n_groups = 2;
-  track.error = (struct doubt_sum){.common = 20 * MIB};
+  track.error = (struct error_sum){.common = 20 * MIB};
   check(c, 3, 50, "a", "");
-  assert_int_equal(doubt_of_sum(&other_track.error), 50 * MIB);
-  assert_int_equal(doubt_of_sum(&track.error), 0);
+  assert_int_equal(error_of_sum(&other_track.error), 50 * MIB);
+  assert_int_equal(error_of_sum(&track.error), 0);
 }
 
 /* A database whose reading takes longer than the budget, beside newcomers. */
@@ -320,12 +320,12 @@ PLAN_TEST(any_plan_keeps_to_the_budget) {
       c[i] = (struct candidate){.groups = &all[draw(3)],
                                 .n_groups = 1 + (size_t)draw(2),
                                 .error = {.common = (double)draw(50 * MIB)},
-                                .cost_ns = (uint32_t)draw(10 * MS),
+                                .time_ns = (uint32_t)draw(10 * MS),
                                 .deadline_ns = draw(100),
                                 .is_due = draw(10) == 0,
                                 .is_must = draw(10) == 0};
       for (size_t k = 0; k < c[i].n_groups; k++)
-        doubt_add(&c[i].groups[k]->track->error, c[i].error);
+        error_add(&c[i].groups[k]->track->error, c[i].error);
       musts += c[i].is_must;
     }
     made = schedule_choose(c, n, &b);
@@ -334,13 +334,13 @@ PLAN_TEST(any_plan_keeps_to_the_budget) {
       bool is_wanted = c[i].is_due || c[i].is_must;
 
       for (size_t k = 0; k < c[i].n_groups; k++)
-        is_wanted |= doubt_of_sum(&c[i].groups[k]->track->error) >
+        is_wanted |= error_of_sum(&c[i].groups[k]->track->error) >
                      c[i].groups[k]->track->tolerated_bytes;
 
       assert_true(c[i].is_must == (i < musts));
       if (i >= musts && i < made.chosen) {
-        spent += c[i].cost_ns;
-        largest = c[i].cost_ns > largest ? c[i].cost_ns : largest;
+        spent += c[i].time_ns;
+        largest = c[i].time_ns > largest ? c[i].time_ns : largest;
       }
       if (i >= made.chosen) {
         wanted += is_wanted;

@@ -31,7 +31,7 @@ struct worker {
   uint64_t error_bytes, growth_bytes; /* growth: in each interval */
   uint64_t read_ns, wanted_ns;        /* read_ns 0: never */
   uint64_t max_age_ns;
-  uint32_t cost_ns;
+  uint32_t time_ns;
 };
 
 struct run {
@@ -58,7 +58,7 @@ static uint32_t draw_cost(void) {
 static void replace(struct run *r, struct worker *m) {
   *m = (struct worker){.wanted_ns = r->now_ns,
                        .max_age_ns = m->max_age_ns,
-                       .cost_ns = m->cost_ns,
+                       .time_ns = m->time_ns,
                        .error_bytes = draw(64 * MIB)};
 }
 
@@ -74,23 +74,23 @@ static void begin(struct run *r, const struct load *load) {
   for (size_t i = 0; i < PROCESSES; i++) {
     struct worker *m = &r->members[i];
 
-    m->cost_ns = draw_cost();
+    m->time_ns = draw_cost();
     m->max_age_ns = load->max_age_s[i % 2] * NS_PER_S;
     replace(r, m);
-    r->needed += (double)m->cost_ns / (double)m->max_age_ns;
+    r->needed += (double)m->time_ns / (double)m->max_age_ns;
   }
   if (load->has_giant) {
     struct worker *m = &r->members[0];
-    double others = r->needed - (double)m->cost_ns / (double)m->max_age_ns;
+    double others = r->needed - (double)m->time_ns / (double)m->max_age_ns;
     double share = others / load->scarcity;
 
-    m->cost_ns = (uint32_t)(30e9 * share);
-    r->needed = others + (double)m->cost_ns / (double)m->max_age_ns;
+    m->time_ns = (uint32_t)(30e9 * share);
+    r->needed = others + (double)m->time_ns / (double)m->max_age_ns;
   }
   read_budget_init(&r->budget, 100 * r->needed / load->scarcity, SPAN_NS);
   for (size_t i = 0; i < PROCESSES; i++)
-    if (r->members[i].cost_ns > r->largest_ns)
-      r->largest_ns = r->members[i].cost_ns;
+    if (r->members[i].time_ns > r->largest_ns)
+      r->largest_ns = r->members[i].time_ns;
 }
 
 static uint64_t since_ns(const struct worker *m) {
@@ -139,7 +139,7 @@ static size_t gather(struct run *r, struct candidate *c) {
         .n_groups = 1,
         .error = {.common = (double)m->error_bytes},
         .deadline_ns = since_ns(m) + m->max_age_ns * (m->read_ns ? 2 : 1),
-        .cost_ns = m->cost_ns,
+        .time_ns = m->time_ns,
         .is_due = is_due};
     r->tracks[i % 2].error.common += (double)m->error_bytes;
   }
@@ -157,10 +157,10 @@ static uint64_t run_cycle(struct run *r) {
   for (size_t i = 0; i < s.chosen; i++) {
     struct worker *m = &r->members[c[i].process - r->processes];
 
-    r->on_doubt_ns += m->error_bytes > 0 ? m->cost_ns : 0;
+    r->on_doubt_ns += m->error_bytes > 0 ? m->time_ns : 0;
     m->read_ns = r->now_ns;
     m->error_bytes = 0;
-    spent_ns += m->cost_ns;
+    spent_ns += m->time_ns;
   }
   read_budget_charge(&r->budget, spent_ns);
   return spent_ns;

@@ -3,8 +3,8 @@
  * up. Independent errors do not: some members are too high and others too low,
  * so the error of the sum is the root of the sum of their squares.
  */
-#ifndef SMAPS_DOUBT_H
-#define SMAPS_DOUBT_H
+#ifndef SMAPS_ERROR_H
+#define SMAPS_ERROR_H
 
 #include <stdint.h>
 
@@ -14,33 +14,33 @@
 const char *cause_name(enum cause cause);
 
 /* The error of one process, in bytes. */
-struct doubt {
+struct error {
   double common, independent;
 };
 
-struct doubt_sum {
+struct error_sum {
   double common, squares;
 };
 
 /* The error of one process by itself. */
-static inline double doubt_bytes(struct doubt d) {
+static inline double error_bytes(struct error d) {
   return d.common + d.independent;
 }
 
 /* The error, but no more than the distance from the value to the end of its
  * range that is farther away: 0 or `most`. */
-struct doubt doubt_limit(struct doubt d, uint64_t value, uint64_t most);
+struct error error_limit(struct error d, uint64_t value, uint64_t most);
 
-void doubt_add(struct doubt_sum *sum, struct doubt d);
+void error_add(struct error_sum *sum, struct error d);
 
 /* Divides an error between the causes in proportion to their parts, and adds it
  * to their sums. */
-void doubt_divide(struct doubt_sum sums[ALL_CAUSES], struct doubt d,
+void error_divide(struct error_sum sums[ALL_CAUSES], struct error d,
                   const double parts[ALL_CAUSES]);
 
 /* Takes away an error that was added. */
-void doubt_remove(struct doubt_sum *sum, struct doubt d);
+void error_remove(struct error_sum *sum, struct error d);
 
-uint64_t doubt_of_sum(const struct doubt_sum *sum);
+uint64_t error_of_sum(const struct error_sum *sum);
 
 #endif

@@ -1,4 +1,4 @@
-#include "report/doubt.h"
+#include "report/error.h"
 
 #include <math.h>
 
@@ -9,20 +9,20 @@ static const char *const cause_names[ALL_CAUSES] = {CAUSE_TABLE(NAME)};
 
 const char *cause_name(enum cause cause) { return cause_names[cause]; }
 
-struct doubt doubt_limit(struct doubt d, uint64_t value, uint64_t most) {
+struct error error_limit(struct error d, uint64_t value, uint64_t most) {
   double up = (double)most - (double)value;
-  double bound = fmax((double)value, up), all = doubt_bytes(d);
+  double bound = fmax((double)value, up), all = error_bytes(d);
   double by = all > bound ? bound / all : 1;
 
-  return (struct doubt){d.common * by, d.independent * by};
+  return (struct error){d.common * by, d.independent * by};
 }
 
-void doubt_add(struct doubt_sum *sum, struct doubt d) {
+void error_add(struct error_sum *sum, struct error d) {
   sum->common += d.common;
   sum->squares += d.independent * d.independent;
 }
 
-void doubt_divide(struct doubt_sum sums[ALL_CAUSES], struct doubt d,
+void error_divide(struct error_sum sums[ALL_CAUSES], struct error d,
                   const double parts[ALL_CAUSES]) {
   double common, squares, all = 0;
 
@@ -38,11 +38,11 @@ void doubt_divide(struct doubt_sum sums[ALL_CAUSES], struct doubt d,
   }
 }
 
-void doubt_remove(struct doubt_sum *sum, struct doubt d) {
+void error_remove(struct error_sum *sum, struct error d) {
   sum->common = fmax(sum->common - d.common, 0);
   sum->squares = fmax(sum->squares - d.independent * d.independent, 0);
 }
 
-uint64_t doubt_of_sum(const struct doubt_sum *sum) {
+uint64_t error_of_sum(const struct error_sum *sum) {
   return amount_from(sum->common + sqrt(sum->squares));
 }
