@@ -201,6 +201,17 @@ static void log_pid_file(const struct cycle_results *r) {
           d->error ? strerror(d->error) : "", d->count);
 }
 
+/* The core reports each doubt at most once an hour. */
+static void log_pid_doubt(const struct log_state *s,
+                          const struct cycle_results *r) {
+  const struct diag *d = &r->diags[DIAG_PID_DOUBT];
+
+  if (d->count > 0 && !s->has_hints)
+    WARNING("smaps plugin: PidFile \"%s\" names process %u (one of %" PRIu64
+            "), but %s; it selects no process",
+            d->file, d->pid, d->count, pid_doubt_words[d->error]);
+}
+
 static void log_readers_hung(struct log_state *s,
                              const struct cycle_results *r) {
   uint64_t hung = r->diags[DIAG_READERS_HUNG].count;
@@ -239,5 +250,6 @@ void log_after_cycle(struct log_state *s, const struct cycle_results *r,
   log_host(s, r, settings);
   log_snapshot(s, r);
   log_pid_file(r);
+  log_pid_doubt(s, r);
   log_readers_hung(s, r);
 }

@@ -9,6 +9,7 @@
 
 struct log_state {
   bool is_command;        /* in smaps-report, not in the daemon */
+  bool has_hints;         /* check says itself why a PID file is doubted */
   bool is_host_logged;    /* why there are no values of the host */
   cdtime_t logged[DIAGS]; /* time of the last line, or 0 */
   cdtime_t scarce;        /* when ReadBudget was last too small, or 0 */

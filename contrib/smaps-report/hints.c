@@ -96,6 +96,19 @@ static const char *judge_regex(const char *p) {
   return NULL;
 }
 
+/* Valid until the next call. */
+static const char *judge_pid_file(const struct selector *s, bool is_idle) {
+  static char text[256];
+
+  if (is_idle && is_missing(s->pattern))
+    return "does not exist";
+  if (s->doubt == PID_BELIEVED || (s->doubt == PID_IS_NOBODY && !is_idle))
+    return NULL;
+  snprintf(text, sizeof(text), "names process %u, but %s", s->claim.number,
+           pid_doubt_words[s->doubt]);
+  return text;
+}
+
 static const char *judge(const struct selector *s, bool is_idle) {
   switch (s->test) {
   case SELECT_GLOB:
@@ -103,7 +116,7 @@ static const char *judge(const struct selector *s, bool is_idle) {
   case SELECT_REGEX:
     return judge_regex(s->pattern);
   case SELECT_PID_FILE:
-    return is_idle && is_missing(s->pattern) ? "does not exist" : NULL;
+    return judge_pid_file(s, is_idle);
   case SELECT_EXACT:
   default:
     return NULL;

@@ -363,6 +363,7 @@ static int set_up(struct probe *p, const struct probe_setup *setup,
   if (!setup->is_check)
     p->settings.read_budget_percent = READ_BUDGET_PERCENT;
   p->log.is_command = true;
+  p->log.has_hints = setup->is_check;
   p->is_check = setup->is_check;
   p->config = find_config(setup->config);
   if (!p->config && p->is_check)

@@ -262,7 +262,8 @@ int collector_cycle(struct collector *c) {
   group_table_begin(&c->groups, now_ns);
   identify_all(&c->identify, now_ns);
   address_space_relate(&c->processes, c->results.diags);
-  pid_watch_run(&c->reader, c->settings, &c->processes);
+  pid_watch_run(&c->reader, c->settings, &c->processes,
+                c->measurer.cycle.tick_ns);
   rc = matcher_run(&c->matcher, &c->processes);
   if (rc < 0)
     return rc;

@@ -51,6 +51,13 @@ OTHERS_CAN_WRITE = (
 )
 
 
+def began(pid):
+    """The time of day at which a process began."""
+    ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    boot = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    return boot + int(ticks) / os.sysconf("SC_CLK_TCK")
+
+
 class LiveTest(ReportTest):
     def write_file(self, name, text):
         path = self.directory / name
@@ -450,7 +457,7 @@ class Check(LiveTest):
         d = self.directory
         lazy = "lazy repetition"
         (d / "link").symlink_to("pid")
-        self.write_file("pid", "1")
+        self.write_file("pid", str(os.getpid()))
         for selector, words in (
             ('User "nosuch"', '"nosuch" is not a user here'),
             ('User "nosuch*"', None),
@@ -519,6 +526,50 @@ class Check(LiveTest):
         self.assertEqual(self.hints(f'Executable "{inner}/sleep"'), [])
         (hint,) = self.hints(f'Executable "{inner}/other"')
         self.assertIn("does not exist", hint[0])
+
+    def test_number_that_is_not_believed_has_a_hint(self):
+        me = str(os.getpid())
+        path = self.directory / "x.pid"
+        for text, mode, is_older, words in (
+            ("1", 0o644, False, "names process 1, but that is init"),
+            (me, 0o644, True, "began after the file was last changed"),
+            (me, 0o666, False, "a user who is neither root nor"),
+            ("4194304", 0o644, False, "no such process runs"),
+            (me, 0o644, False, None),
+        ):
+            with self.subTest(words):
+                path.write_text(text, encoding="ascii")
+                path.chmod(mode)
+                if is_older:
+                    os.utime(path, (0, began(me) - 10))
+                found = self.hints(f'PidFile "{path}"')
+                self.assertEqual(len(found), 1 if words else 0, found)
+                if words:
+                    self.assertIn(words, found[0][0])
+
+    def test_pid_of_a_namespace_is_not_process_1(self):
+        """Of all processes the group has only the one that wrote the file."""
+        harness.need_namespace(["--pid", "--fork"])
+        path = self.directory / "inner.pid"
+        process = subprocess.Popen(
+            ["unshare", "--pid", "--fork", "--kill-child", "sh", "-c",
+             f"echo $$ >{path}; exec sleep 600"]
+        )  # fmt: skip
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        harness.wait_until(lambda: path.exists() and path.read_text(), "the file")
+        self.assertEqual(path.read_text(encoding="ascii"), "1\n")
+        config = self.write_file(
+            "collectd.conf",
+            "LoadPlugin smaps\n<Plugin smaps>\n"
+            f'<Group "g">\nPidFile "{path}"\nChildren true\n</Group>\n'
+            'Other "rest"\n</Plugin>\n',
+        )
+        done = run("live", "-G", "--json", "-C", config)
+        _, *rows = json.loads(done.text)
+        groups = {row["group"]: row["processes"] for row in rows}
+        self.assertEqual(groups["g"], 1)
+        self.assertGreater(groups["rest"], 1)
 
     def test_value_without_quotes_has_a_hint(self):
         hint, suffix = self.hints("Unit *.service")

@@ -6,6 +6,7 @@
 
 #include "process/attributes.h"
 #include "process/back_off.h"
+#include "process/pid_claim.h"
 #include <smaps/config_error.h>
 
 /* The whole match and %{1} … %{9}. */
@@ -40,11 +41,14 @@ struct selector {
   char *pattern;            /* or the path of the PID file */
   regex_t regex;
   /* pid_watch.h keeps these of a PID file: the process that it names (0 if
-   * unknown), true if it could be read, and the start time of the process when
-   * it was read (0 for none). */
+   * unknown), true if it could be read, and the start time of the process that
+   * was named first since the file has changed (0 for none). */
   uint32_t pid;
   bool is_pid_known;
   uint64_t starttime_ticks;
+  struct pid_claim claim;
+  enum pid_doubt doubt; /* why the number in it names no process */
+  unsigned seeks;       /* in other namespaces, since the file has changed */
   struct back_off back_off;
   uint64_t noted_ns; /* time of the last note; 0 for never */
 };

@@ -19,6 +19,17 @@ static bool parse_state(struct cursor *s, char *ret) {
   return *ret != '\n';
 }
 
+/* "outer … inner", separated by tabs, from the reader's namespace inwards. */
+static bool parse_inner_pid(struct cursor *s, uint32_t *ret) {
+  uint32_t outer, inner = 0;
+  bool is_good = parse_u32(s, &outer);
+
+  while (is_good && parse_char(s, '\t'))
+    is_good = parse_u32(s, &inner);
+  *ret = inner;
+  return is_good;
+}
+
 static bool parse_value(struct cursor *s, enum status_known key,
                         struct status_sample *ret) {
   skip_blanks(s);
@@ -27,6 +38,8 @@ static bool parse_value(struct cursor *s, enum status_known key,
     return parse_state(s, &ret->state);
   case STATUS_PARENT:
     return parse_u32(s, &ret->parent_pid);
+  case STATUS_NSPID:
+    return parse_inner_pid(s, &ret->inner_pid);
   case STATUS_UID:
     return parse_effective(s, &ret->uid_effective);
   case STATUS_THREADS:
@@ -48,6 +61,7 @@ static enum status_known parse_key(struct cursor *s) {
       {"State:", STATUS_STATE},    {"PPid:", STATUS_PARENT},
       {"Uid:", STATUS_UID},        {"VmPTE:", STATUS_VM_PTE},
       {"VmSwap:", STATUS_VM_SWAP}, {"Threads:", STATUS_THREADS},
+      {"NSpid:", STATUS_NSPID},
   };
 
   for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -64,6 +78,8 @@ static enum status_known parse_key(struct cursor *s) {
  * PPid:	1
  * …
  * Uid:	0	0	0	0
+ * …
+ * NSpid:	6876	1
  * …
  * VmPTE:	      48 kB
  * VmSwap:	       0 kB

@@ -15,12 +15,15 @@ enum status_known {
   STATUS_VM_PTE = 1 << 3,
   STATUS_STATE = 1 << 4,
   STATUS_PARENT = 1 << 5,
+  STATUS_NSPID = 1 << 6,
 };
 
 struct status_sample {
   unsigned known; /* enum status_known: the keys in the text */
   char state;     /* of the thread; D: uninterruptible sleep */
   uint32_t parent_pid;
+  /* Since 4.1: the pid in its own namespace; 0 if that is the reader's. */
+  uint32_t inner_pid;
   uint32_t uid_effective;
   uint32_t threads;
   uint64_t vm_swap_bytes; /* swapped-out anonymous memory, without shmem */

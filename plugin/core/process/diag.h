@@ -21,6 +21,7 @@ enum diag_kind {
   DIAG_READERS_HUNG,      /* all readers hang: only statm is read */
   DIAG_CONTAINER_FILE,    /* `file` of a container's runtime: `error` */
   DIAG_PID_FILE,          /* PID file `file`: `error`, or 0 if it hangs */
+  DIAG_PID_DOUBT,         /* PID file `file` names `pid`: enum pid_doubt */
   DIAG_GROUP_REFUSED,     /* MaxGroups refuses group `name` */
   DIAG_MATCH_DEFERRED,    /* matching names takes too long */
   DIAGS

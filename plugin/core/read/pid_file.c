@@ -2,12 +2,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "base/duration.h"
 #include <smaps/text.h>
 
 /* A number that continues after this is another number. */
@@ -33,58 +36,78 @@ static uint32_t parse(const char *text, size_t len) {
 
 /* The kernel's files look regular, and reading one can have an effect
  * (/proc/kmsg). An unprivileged user could have linked the path to one. */
-static bool is_kernel_file(int found_fd) {
+static bool is_kernel_file(const struct statfs *fs) {
   static const long kinds[] = {PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC,
                                TRACEFS_MAGIC, SECURITYFS_MAGIC};
-  struct statfs fs;
 
-  if (fstatfs(found_fd, &fs) != 0)
-    return false;
   for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-    if ((long)fs.f_type == kinds[i])
+    if ((long)fs->f_type == kinds[i])
       return true;
   return false;
 }
 
-/* O_NONBLOCK for a file under a lease. */
-static int read_found(int found_fd, char *ret, size_t size, size_t *ret_len) {
-  char path[32];
+static void add_writer(struct pid_claim *c, uint32_t uid) {
+  if (uid != 0 && uid != geteuid())
+    c->writer = c->writer && c->writer != uid ? WRITER_IS_ANYBODY : uid;
+}
+
+/* Whoever owns a link on the way chooses the file. */
+static void add_owners_of_links(struct pid_claim *c, const char *path) {
+  char part[PATH_MAX];
+  struct stat st;
+
+  for (size_t i = 1; i <= strlen(path) && i < sizeof(part); i++)
+    if ((path[i] == '/' || !path[i]) && snprintf(part, i + 1, "%s", path) > 0 &&
+        lstat(part, &st) == 0 && S_ISLNK(st.st_mode))
+      add_writer(c, st.st_uid);
+}
+
+/* O_NONBLOCK for a file under a lease. A change after fstat() is seen by the
+ * next read. */
+static int read_found(const char *path, int found_fd, struct pid_claim *ret) {
+  char text[HEAD_SIZE], reopened[32];
+  struct statfs fs = {0};
   struct stat st;
   ssize_t n;
   int fd, rc;
 
-  *ret_len = 0;
   if (fstat(found_fd, &st) < 0)
     return last_error();
-  if (!S_ISREG(st.st_mode) || is_kernel_file(found_fd))
+  fstatfs(found_fd, &fs); /* fails on some file systems */
+  if (!S_ISREG(st.st_mode) || is_kernel_file(&fs))
     return 0;
-  snprintf(path, sizeof(path), "/proc/self/fd/%d", found_fd);
-  fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  snprintf(reopened, sizeof(reopened), "/proc/self/fd/%d", found_fd);
+  fd = open(reopened, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (fd < 0)
     return last_error();
-  n = read(fd, ret, size);
+  n = read(fd, text, sizeof(text));
   rc = n < 0 ? last_error() : 0;
   close(fd);
-  if (n > 0)
-    *ret_len = (size_t)n;
+  ret->number = parse(text, n > 0 ? (size_t)n : 0);
+  ret->ino = st.st_ino;
+  if (st.st_mtim.tv_sec > 0)
+    ret->changed_ns =
+        (uint64_t)st.st_mtim.tv_sec * NS_PER_S + (uint64_t)st.st_mtim.tv_nsec;
+  ret->is_of_boot = fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC;
+  add_writer(ret, st.st_mode & S_IWOTH ? WRITER_IS_ANYBODY : st.st_uid);
+  add_owners_of_links(ret, path);
   return rc;
 }
 
 /* Opening with O_PATH has no effect on the file. The descriptor can be checked
  * and then opened for reading, and the path cannot change in between. */
-int pid_file_read(const char *path, uint32_t *ret) {
-  char text[HEAD_SIZE];
-  size_t len = 0;
+int pid_file_read(const char *path, struct pid_claim *ret) {
+  struct pid_claim found = {.number = 0};
   int fd = open(path, O_PATH | O_CLOEXEC), rc;
 
   if (fd >= 0) {
-    rc = read_found(fd, text, sizeof(text), &len);
+    rc = read_found(path, fd, &found);
     close(fd);
   } else {
     rc = last_error();
     rc = is_no_file(rc) ? 0 : rc;
   }
   if (rc == 0)
-    *ret = parse(text, len);
+    *ret = found;
   return rc;
 }

@@ -4,6 +4,7 @@
 
 #include "cgroup/memory_cgroup.h"
 #include "proc/mapping.h"
+#include "process/pid_claim.h"
 #include "process/process.h"
 #include "read/inspect.h"
 #include "sample/mapping_sample.h"
@@ -96,7 +97,7 @@ struct read_job {
     struct mappings_reading mappings;
     struct page_sample sample;
     bool is_same_mm;
-    uint32_t pid; /* the pid in the file; 0 for none */
+    struct pid_claim pid_claim;
   };
 };
 

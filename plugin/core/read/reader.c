@@ -99,7 +99,7 @@ static unsigned count_heartbeats(void *ctx) {
 }
 
 static int read_pid_file(struct worker_context *w, const char *path,
-                         uint32_t *ret) {
+                         struct pid_claim *ret) {
   procfs_announce(w->procfs, "the PID file");
   return pid_file_read(path, ret);
 }
@@ -140,7 +140,7 @@ static void do_job(void *ctx, size_t i) {
     job->result = memory_cgroup_read(w->procfs, w->tasks[i].path, &job->cgroup);
     break;
   case READ_PID_FILE:
-    job->result = read_pid_file(w, w->tasks[i].path, &job->pid);
+    job->result = read_pid_file(w, w->tasks[i].path, &job->pid_claim);
     break;
   }
 }

@@ -143,7 +143,8 @@ TEST(each_problem_is_logged_at_its_own_rate) {
                {DIAG_TOO_LARGE, "100"},      {DIAG_GROUP_REFUSED, "100"},
                {DIAG_CONTAINER_FILE, "100"}, {DIAG_ROLLUP_DENIED, "100"},
                {DIAG_MATCH_DEFERRED, "101"}, {DIAG_FAILED, "101"},
-               {DIAG_HUNG, "111"},           {DIAG_PID_FILE, "111"}};
+               {DIAG_HUNG, "111"},           {DIAG_PID_FILE, "111"},
+               {DIAG_PID_DOUBT, "111"}};
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
     struct cycle_results results = {.snapshot_error = 0};

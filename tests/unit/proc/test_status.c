@@ -8,7 +8,7 @@
 
 static const unsigned all_known = STATUS_STATE | STATUS_PARENT | STATUS_UID |
                                   STATUS_THREADS | STATUS_VM_SWAP |
-                                  STATUS_VM_PTE;
+                                  STATUS_VM_PTE | STATUS_NSPID;
 
 FIXTURE_PARSER(status_parse, struct status_sample)
 
@@ -20,6 +20,7 @@ TEST(a_capture_is_read_key_by_key) {
   assert_int_equal(s.state, 'S');
   assert_int_equal(s.uid_effective, 0);
   assert_int_equal(s.threads, 1);
+  assert_int_equal(s.inner_pid, 0);
   assert_int_equal(s.vm_swap_bytes, 0);
   assert_int_equal(s.vm_pte_bytes, 72 * KIB);
 
@@ -35,6 +36,22 @@ TEST(a_kernel_thread_has_no_memory_lines) {
   assert_int_equal(s.known, all_known - STATUS_VM_SWAP - STATUS_VM_PTE);
 }
 
+TEST(the_innermost_pid_is_that_of_its_own_namespace) {
+  static const struct {
+    const char *text;
+    uint32_t inner;
+  } cases[] = {{"NSpid:\t6876\n", 0},
+               {"NSpid:\t6876\t1\n", 1},
+               {"NSpid:\t6876\t412\t7\n", 7},
+               {"Threads:\t1\n", 0}};
+  struct status_sample s;
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    assert_int_equal(parse(cases[i].text, strlen(cases[i].text), &s), 0);
+    assert_int_equal(s.inner_pid, cases[i].inner);
+  }
+}
+
 TEST(a_known_key_with_another_value_is_rejected) {
   static const struct text_case cases[] = {
       {"one uid", TEXT("Uid:\t0\n")},
@@ -48,6 +65,8 @@ TEST(a_known_key_with_another_value_is_rejected) {
       {"threads run on", TEXT("Threads:\t1x\n")},
       {"threads cut short", TEXT("Threads:\t1")},
       {"threads twice", TEXT("Threads:\t1\nThreads:\t1\n")},
+      {"pid in a namespace is no number", TEXT("NSpid:\t5\tx\n")},
+      {"pid in a namespace is missing", TEXT("NSpid:\t\n")},
       {"swap without unit", TEXT("VmSwap:\t 1\n")},
       {"page tables without number", TEXT("VmPTE:\t kB\n")},
       {"page tables run on", TEXT("VmPTE:\t1 kBs\n")},

@@ -45,10 +45,10 @@ static void write_file(const char *text) {
 
 /* That it names this one, 0 for none. */
 static void assert_names(const char *file, uint32_t wanted) {
-  uint32_t pid = 4711;
+  struct pid_claim f = {.number = 4711};
 
-  assert_int_equal(pid_file_read(file, &pid), 0);
-  assert_int_equal(pid, wanted);
+  assert_int_equal(pid_file_read(file, &f), 0);
+  assert_int_equal(f.number, wanted);
 }
 
 FIXTURE_TEST(the_number_in_front_is_the_pid) {
@@ -71,12 +71,12 @@ FIXTURE_TEST(the_number_in_front_is_the_pid) {
   };
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
-    uint32_t pid = 1;
+    struct pid_claim f = {.number = 1};
 
     write_file(cases[i].text);
-    assert_int_equal(pid_file_read(path, &pid), 0);
-    if (pid != cases[i].pid)
-      fail_msg("%s: pid is %u", cases[i].name, pid);
+    assert_int_equal(pid_file_read(path, &f), 0);
+    if (f.number != cases[i].pid)
+      fail_msg("%s: pid is %u", cases[i].name, f.number);
   }
 }
 
@@ -143,4 +143,69 @@ FIXTURE_TEST(special_file_is_not_opened) {
 FIXTURE_TEST(kernel_file_names_no_process) {
   assert_int_equal(symlink("/proc/sys/kernel/pid_max", path), 0);
   assert_names(path, 0);
+}
+
+/* --- who can have written it, and when --- */
+
+static struct pid_claim read_it(const char *file) {
+  struct pid_claim f = {.number = 0};
+
+  assert_int_equal(pid_file_read(file, &f), 0);
+  assert_int_equal(f.number, 4711);
+  return f;
+}
+
+FIXTURE_TEST(time_and_file_of_a_number_are_known) {
+  const struct timespec times[] = {{.tv_sec = 5}, {1700000000, 250000000}};
+  struct pid_claim f, later;
+  char other[64];
+
+  write_file("4711\n");
+  assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+  f = read_it(path);
+  assert_true(f.changed_ns == UINT64_C(1700000000250000000));
+  snprintf(other, sizeof(other), "%s/other", directory);
+  assert_int_equal(rename(path, other), 0);
+  write_file("4711\n");
+  later = read_it(path);
+  assert_true(later.ino != f.ino);
+  assert_true(later.changed_ns > f.changed_ns);
+  remove(other);
+}
+
+FIXTURE_TEST(writers_besides_us_and_root_are_known) {
+  struct pid_claim f;
+
+  write_file("4711\n");
+  f = read_it(path);
+  assert_int_equal(f.writer, 0);
+  assert_int_equal(chmod(path, 0666), 0);
+  assert_int_equal(read_it(path).writer, WRITER_IS_ANYBODY);
+  assert_int_equal(chmod(path, 0644), 0);
+  if (geteuid() != 0)
+    return;
+  assert_int_equal(chown(path, 4242, 0), 0);
+  assert_int_equal(read_it(path).writer, 4242);
+}
+
+/* Of the file itself, and of a directory; each user chooses what is read. */
+FIXTURE_TEST(owners_of_links_are_writers) {
+  char link[64], folder[64], way[80];
+
+  if (geteuid() != 0)
+    return;
+  write_file("4711\n");
+  snprintf(link, sizeof(link), "%s/link", directory);
+  snprintf(folder, sizeof(folder), "%s/folder", directory);
+  snprintf(way, sizeof(way), "%s/link", folder);
+  assert_int_equal(symlink(path, link), 0);
+  assert_int_equal(symlink(directory, folder), 0);
+  assert_int_equal(read_it(way).writer, 0);
+  assert_int_equal(lchown(folder, 4242, 0), 0);
+  assert_int_equal(read_it(way).writer, 4242);
+  assert_int_equal(lchown(link, 4243, 0), 0);
+  assert_int_equal(read_it(way).writer, WRITER_IS_ANYBODY);
+  assert_int_equal(read_it(link).writer, 4243);
+  remove(link);
+  remove(folder);
 }

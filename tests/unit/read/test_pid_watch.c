@@ -3,10 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "read/reader.h"
 
@@ -192,7 +196,238 @@ WORLD_TEST(later_process_with_the_pid_is_not_taken) {
   world_assert(w, "g", "ps_count=nan pss=nan");
   assert_int_equal(world_members(w, "rest"), 2);
   wake(0);
+  cycle_until_it_has(w, "g", 0);
+  assert_int_equal(world_members(w, "rest"), 2);
+  write_pid(w, 0, 10);
   cycle_until_it_has(w, "g", 1);
+}
+
+/* --- whom it is not believed to name ----------------------------------------
+ */
+
+/* The host began an hour ago. */
+#define BOOT_S UINT64_C(1700000000)
+
+static void put_boot(const struct world *w) {
+  proctree_print(&w->tree, 0, "stat", "cpu  1 2 3\nbtime %" PRIu64 "\n",
+                 BOOT_S);
+}
+
+/* Sets when the file was last changed, in hundredths of a second after the
+ * start of the host. */
+static void set_changed(const struct world *w, size_t i, uint64_t ticks) {
+  const struct timespec at = {.tv_sec = (time_t)(BOOT_S + ticks / 100),
+                              .tv_nsec = (long)(ticks % 100) * 10000000};
+  const struct timespec times[] = {at, at};
+
+  assert_int_equal(utimensat(AT_FDCWD, path_of(w, i), times, 0), 0);
+}
+
+static void put_begun(struct world *w, uint32_t pid, uint64_t ticks) {
+  struct fake f = process(pid);
+
+  f.starttime = ticks;
+  proctree_put(&w->tree, &f);
+}
+
+/* Has it run as a user, with a number in a namespace of its own if not 0. */
+static void put_status(const struct world *w, uint32_t pid, unsigned uid,
+                       uint32_t inner) {
+  char more[16] = "";
+
+  if (inner)
+    snprintf(more, sizeof(more), "\t%u", inner);
+  proctree_print(&w->tree, pid, "status",
+                 "Uid:\t%u\t%u\t%u\t%u\nNSpid:\t%u%s\nThreads:\t1\n", uid, uid,
+                 uid, uid, pid, more);
+}
+
+/* That the file selects no process, for that reason, which is noted. */
+static void assert_doubted(struct world *w, uint32_t pid,
+                           enum pid_doubt doubt) {
+  const struct diag *d = world_diag(w, DIAG_PID_DOUBT);
+
+  world_assert(w, "g", "ps_count=0 pss=0");
+  assert_int_equal(d->count, 1);
+  assert_int_equal(d->pid, pid);
+  assert_int_equal(d->error, doubt);
+  assert_string_equal(d->file, path_of(w, 0));
+  world_run(w, 10);
+  world_assert(w, "g", "ps_count=0 pss=0");
+  assert_int_equal(d->count, 0);
+}
+
+WORLD_TEST(process_that_began_after_the_file_is_not_meant) {
+  put_boot(w);
+  put_begun(w, 10, 360000);
+  write_pid(w, 0, 10);
+  set_changed(w, 0, 359000);
+  group(w, "g", 0);
+  world_run(w, 1);
+  assert_doubted(w, 10, PID_IS_LATER);
+  set_changed(w, 0, 360000);
+  world_run(w, 10);
+  world_assert(w, "g", "ps_count=1 pss=122880");
+}
+
+/* The clock of files is behind by a tick, and others are set by seconds. */
+WORLD_TEST(process_that_began_seconds_after_the_file_is_meant) {
+  put_boot(w);
+  put_begun(w, 10, 360000);
+  write_pid(w, 0, 10);
+  set_changed(w, 0, 359600);
+  group(w, "g", 0);
+  world_run(w, 1);
+  world_assert(w, "g", "ps_count=1");
+}
+
+/* Without the start of the host nobody knows which was first. */
+WORLD_TEST(file_of_a_tree_without_times_is_believed) {
+  put_begun(w, 10, 360000);
+  write_pid(w, 0, 10);
+  set_changed(w, 0, 0);
+  group(w, "g", 0);
+  world_run(w, 1);
+  world_assert(w, "g", "ps_count=1");
+}
+
+/* The pid is soon another's, and the clock may be set meanwhile. */
+WORLD_TEST(file_names_no_later_process_after_its_own) {
+  put_boot(w);
+  put_begun(w, 10, 1000);
+  write_pid(w, 0, 10);
+  set_changed(w, 0, 1001);
+  group(w, "g", 0);
+  world_run(w, 1);
+  world_assert(w, "g", "ps_count=1");
+  put_begun(w, 10, 1010);
+  world_run(w, 1);
+  assert_doubted(w, 10, PID_IS_LATER);
+  write_pid(w, 0, 10);
+  set_changed(w, 0, 1011);
+  world_run(w, 1);
+  world_assert(w, "g", "ps_count=1");
+  proctree_print(&w->tree, 0, "stat", "btime %" PRIu64 "\n", BOOT_S + 3600);
+  world_run(w, 1);
+  world_assert(w, "g", "ps_count=1");
+}
+
+/* A file in memory is not older than the host: the clock was set since. */
+WORLD_TEST(file_from_before_the_clock_was_set_is_believed) {
+  char file[] = "/dev/shm/smaps-XXXXXX";
+  const struct timespec times[] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+  int fd = mkstemp(file);
+
+  put_boot(w);
+  put_begun(w, 10, 1000);
+  if (fd < 0)
+    return;
+  assert_int_equal(dprintf(fd, "10\n"), 3);
+  assert_int_equal(futimens(fd, times), 0);
+  world_group(w, "g", "PidFile", file, NULL, NULL);
+  world_run(w, 1);
+  remove(file);
+  close(fd);
+  world_assert(w, "g", "ps_count=1");
+}
+
+WORLD_TEST(first_process_is_never_meant) {
+  put(w, 1);
+  put(w, 11);
+  write_pid(w, 0, 1);
+  world_group(w, "g", "PidFile", path_of(w, 0), NULL, NULL)->takes_children =
+      true;
+  world_other(w, "rest");
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "rest"), 2);
+  assert_doubted(w, 1, PID_IS_KERNEL);
+}
+
+WORLD_TEST(kernel_thread_is_never_meant) {
+  struct fake f = {.pid = 2, .comm = "kthreadd", .flags = 0x00200000};
+
+  put(w, 10);
+  proctree_put(&w->tree, &f);
+  write_pid(w, 0, 2);
+  group(w, "g", 0);
+  world_run(w, 1);
+  assert_doubted(w, 2, PID_IS_KERNEL);
+}
+
+/* The user's own process 12 is meant, but not the process 10 of root. */
+WORLD_TEST(file_of_a_user_names_only_his_processes) {
+  if (geteuid() != 0)
+    return;
+  put(w, 10);
+  put(w, 12);
+  put_status(w, 10, 0, 0);
+  put_status(w, 12, 4242, 0);
+  write_pid(w, 0, 10);
+  assert_int_equal(chown(path_of(w, 0), 4242, 0), 0);
+  group(w, "g", 0);
+  world_run(w, 1);
+  assert_doubted(w, 10, PID_IS_FORGED);
+  write_pid(w, 0, 12);
+  world_run(w, 1);
+  world_assert(w, "g", "ps_count=1");
+  assert_int_equal(chmod(path_of(w, 0), 0666), 0);
+  world_run(w, 3600);
+  assert_doubted(w, 12, PID_IS_FORGED);
+}
+
+/* --- numbers of other namespaces ---------------------------------------------
+ */
+
+/* A container has written its process 7: 20 and 30 have that number there, but
+ * 30 was there long before. */
+WORLD_TEST(number_of_a_container_names_the_process_in_it) {
+  put_boot(w);
+  put(w, 1);
+  put_begun(w, 20, 360000);
+  put_begun(w, 30, 350000);
+  put_status(w, 20, 0, 7);
+  put_status(w, 30, 0, 7);
+  write_pid(w, 0, 7);
+  set_changed(w, 0, 360010);
+  group(w, "g", 0);
+  world_other(w, "rest");
+  world_run(w, 1);
+  world_assert(w, "g", "ps_count=1 pss=122880");
+  assert_int_equal(world_members(w, "rest"), 2);
+  proctree_end(&w->tree, 20);
+  world_run(w, 1);
+  world_assert(w, "g", "ps_count=0");
+}
+
+/* A process 1 of the host, which a container's file would name otherwise. */
+WORLD_TEST(process_1_of_a_container_is_not_that_of_the_host) {
+  put_boot(w);
+  put_begun(w, 1, 1);
+  put_begun(w, 20, 360000);
+  put_status(w, 20, 0, 1);
+  write_pid(w, 0, 1);
+  set_changed(w, 0, 360010);
+  group(w, "g", 0);
+  world_other(w, "rest");
+  world_run(w, 1);
+  world_assert(w, "g", "ps_count=1");
+  assert_int_equal(world_members(w, "rest"), 1);
+  assert_int_equal(world_diag(w, DIAG_PID_DOUBT)->count, 0);
+}
+
+/* Which of two containers wrote it? */
+WORLD_TEST(number_of_two_containers_names_none) {
+  put_boot(w);
+  put_begun(w, 1, 1);
+  put_begun(w, 20, 360000);
+  put_begun(w, 30, 360001);
+  put_status(w, 20, 0, 1);
+  put_status(w, 30, 0, 1);
+  write_pid(w, 0, 1);
+  set_changed(w, 0, 360010);
+  group(w, "g", 0);
+  world_run(w, 1);
+  assert_doubted(w, 1, PID_IS_KERNEL);
 }
 
 /* Nobody may have the pid by the next interval, or another. */
