@@ -88,8 +88,7 @@ void config_describe(const oconfig_item_t *item, char *ret, size_t size) {
 
     if (v->type == OCONFIG_TYPE_STRING)
       n = snprintf(ret + len, size - len, " \"%s\"",
-                   escape_text(v->value.string, strlen(v->value.string), text,
-                               sizeof(text)));
+                   quote_text(v->value.string, text, sizeof(text)));
     else if (v->type == OCONFIG_TYPE_NUMBER)
       n = snprintf(ret + len, size - len, " %.15g", v->value.number);
     else

@@ -44,14 +44,24 @@ void oconfig_ignored(const char *file, int line, const char *text) {
           place, text);
 }
 
-/* Expressions need their backslashes. */
+/* Names and expressions of this plugin need their backslashes, and so do the
+ * names of its groups in thresholds. Other plugins may have meant it. */
+static bool is_ours(const oconfig_item_t *block) {
+  const char *plugin;
+
+  if (!block->key || strcasecmp(block->key, "Plugin") != 0 ||
+      block->values_num != 1 || block->values[0].type != OCONFIG_TYPE_STRING)
+    return block->key && strcasecmp(block->key, "Threshold") == 0;
+  plugin = block->values[0].value.string;
+  return strcasecmp(plugin, "smaps") == 0 ||
+         strcasecmp(plugin, "threshold") == 0;
+}
+
 void oconfig_unescaped(const char *file, int line, const oconfig_item_t *option,
-                       char c) {
-  size_t len = strlen(option->key);
+                       char c, const oconfig_item_t *outer) {
   char text[512];
 
-  if (len < strlen("Match") ||
-      strcasecmp(option->key + len - strlen("Match"), "Match") != 0)
+  if (!is_ours(outer))
     return;
   config_describe(option, text, sizeof(text));
   WARNING("%s:%d: %s: collectd has removed the backslash before %c: write "

@@ -3,6 +3,7 @@
 #include <collectd/core/daemon/collectd.h>
 #include <collectd/core/daemon/plugin.h>
 
+#include <ctype.h>
 #include <errno.h>
 #include <pwd.h>
 
@@ -59,12 +60,19 @@ static const char *judge_glob(enum attribute attribute, const char *glob,
   bool is_path =
       attribute == ATTRIBUTE_EXECUTABLE || attribute == ATTRIBUTE_CGROUP;
 
-  if (is_path && !strchr("/*?[\\", *glob))
+  if (is_path && !strchr("/*?[", *glob))
     return "matches nothing: a path begins with a slash";
   if (attribute == ATTRIBUTE_CGROUP &&
       strncmp(glob, CGROUPS "/", strlen(CGROUPS "/")) == 0)
     return "matches nothing: leave out " CGROUPS;
-  if (strpbrk(glob, "*?[\\"))
+  if (strstr(glob, "\\\\"))
+    return "has two backslashes in a row after collectd has removed the "
+           "others: "
+           "a backslash is a letter in a glob, so write two for one in a name";
+  if (strstr(glob, "\\*") || strstr(glob, "\\?") || strstr(glob, "\\["))
+    return "has a backslash before a wildcard, which it does not take away: "
+           "write [*], [?] or [[] for the character itself";
+  if (strpbrk(glob, "*?["))
     return NULL;
   if (attribute == ATTRIBUTE_UNIT && !strchr(glob, '.'))
     return "lacks a suffix such as .service";
@@ -85,6 +93,9 @@ static const char *judge_regex(const char *p) {
   for (; *p; p++) {
     if (*p == '\\' && p[1] && strchr("dD", p[1]))
       return "has \\d, which matches the letter d: write [0-9]";
+    if (*p == '\\' && isalpha((unsigned char)p[1]) && !strchr("wWsSbB", p[1]))
+      return "has a backslash before a letter, which is then that letter: "
+             "write four backslashes for one in a name (x2d)";
     if (*p == '\\' && p[1])
       p++;
     else if (*p == '[' && !*(p = skip_set(p + 1)))

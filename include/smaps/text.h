@@ -115,6 +115,10 @@ size_t whole_lines(const char *text, size_t len);
  */
 const char *escape_text(const char *text, size_t len, char *ret, size_t size);
 
+/* The same for a string of collectd.conf, as it stands there between quotation
+ * marks: that mark and the backslash have a backslash before them. */
+const char *quote_text(const char *text, char *ret, size_t size);
+
 /*
  * Decodes the first character of text in UTF-8 (RFC 3629), which is not empty.
  * Returns its length in bytes, or 0 if it is invalid: a stray or missing byte,

@@ -477,6 +477,11 @@ class Check(LiveTest):
             ('UserMatch "a{2}?"', lazy),
             ('UserMatch "[*?]a?\\\\*?[]*?]"', None),
             ('UserMatch "x\\\\d"', "the letter d"),
+            ('UnitMatch "my\\\\x2dweb"', "write four backslashes"),
+            ('UnitMatch "my\\\\\\\\x2dweb\\\\.service"', None),
+            ('Unit "my\\\\\\\\x2dweb.service"', "two backslashes in a row"),
+            ('Unit "my\\\\x2dweb.service"', None),
+            ('CommandLine "a\\\\*"', "before a wildcard"),
             (f'Executable "{d}/link"', "a symbolic link is on the way"),
             (f'Executable "{d}/link*"', None),
             ('Slice "user"', "lacks the suffix .slice"),
@@ -577,16 +582,33 @@ class Check(LiveTest):
         self.assertIn('"service" lacks a suffix', suffix[0])
 
     def test_backslash_that_is_lost_has_a_hint(self):
-        hints = self.hints(
-            r'CommandLineMatch "^a\w+ \"b\" \\d"', r'CommMatch "a\\.b"', r'Comm "\x"'
+        """In any string of the plugin, and of thresholds; not of others."""
+        config = self.us(
+            r'<Group "a\x2db">', r'CommandLineMatch "^a\w+ \"b\" \\w"', "</Group>",
+            r'<Group "g">', r'CommMatch "a\\.b"', r'Unit "my\\x2dweb.service"',
+            r'Slice "my\x2dweb.slice"', "</Group>", "</Plugin>",
+            r'<Plugin "threshold">', '<Plugin "smaps">', r'Instance "c\x2dd"',
+            "</Plugin>", "</Plugin>", r'<Plugin "exec">', r'Exec "user" "e\x2df"',
+        )  # fmt: skip
+        said = re.findall(
+            r"(?m)^.*: ([A-Z]\w+ .*): collectd has removed the backslash before "
+            r"(.): write \\\\(.)$",
+            self.accepted(config).words,
         )
-        said = [
-            line for lines in hints for line in lines if "has removed the" in line
-        ]
-        self.assertEqual(len(said), 1, said)
-        self.assertRegex(
-            said[0], r"^CommandLineMatch .*the backslash before w: write \\\\w$"
+        self.assertEqual(
+            said,
+            [
+                ('Group "ax2db"', "x", "x"),
+                (r'CommandLineMatch "^aw+ \"b\" \\w"', "w", "w"),
+                ('Slice "myx2dweb.slice"', "x", "x"),
+                ('Instance "cx2dd"', "x", "x"),
+            ],
         )
+
+    def test_names_are_printed_as_they_are_written(self):
+        written = r'Unit "my\\x2dweb.service"'
+        done = self.accepted(self.us('<Group "g">', written, "</Group>"))
+        self.assertIn(f'<Group "g"> {written}', done.text)
 
     def test_rule_that_comes_too_late_gets_no_hint(self):
         """Its service runs, and another rule has the process."""

@@ -20,9 +20,10 @@ void oconfig_mistake(const char *file, int line, const char *near,
 /* Called for each character that is no token, and is ignored. */
 void oconfig_ignored(const char *file, int line, const char *text);
 
-/* Called for each option from whose strings a backslash was removed that c
- * follows, and neither a quotation mark nor a backslash. */
+/* Called for each option or block from whose strings a backslash was removed
+ * that c follows, and neither a quotation mark nor a backslash. `outer` is the
+ * outermost block that is open; its key is NULL for none. */
 void oconfig_unescaped(const char *file, int line, const oconfig_item_t *option,
-                       char c);
+                       char c, const oconfig_item_t *outer);
 
 #endif /* AUX_TYPES_H */

@@ -34,6 +34,12 @@
  * that was for nothing: neither a quotation mark nor a backslash. */
 static char lost;
 static int lost_line;
+/* The outermost block that is open, and how many are. */
+static oconfig_item_t outer;
+static int depth;
+
+static void report_lost (const oconfig_item_t *item);
+static void open_block (const oconfig_item_t *item);
 
 static char *unquote (const char *orig);
 static void yyerror(const char *s);
@@ -51,6 +57,14 @@ extern char           *c_file;
 %}
 
 %start entire_file
+
+/* the last file may have ended in a mistake */
+%initial-action
+{
+	memset (&outer, 0, sizeof (outer));
+	depth = 0;
+	lost = 0;
+}
 
 %union {
 	double  number;
@@ -142,9 +156,7 @@ option:
 	 $$.key = $1;
 	 $$.values = $2.argument;
 	 $$.values_num = $2.argument_num;
-	 if (lost)
-		oconfig_unescaped (c_file, lost_line, &$$, lost);
-	 lost = 0;
+	 report_lost (&$$);
 	}
 	;
 
@@ -153,6 +165,7 @@ block_begin:
 	{
 	 memset(&$$, 0, sizeof($$));
 	 $$.key = $2;
+	 open_block (&$$);
 	}
 	|
 	OPENBRAC identifier argument_list CLOSEBRAC EOL
@@ -161,7 +174,8 @@ block_begin:
 	 $$.key = $2;
 	 $$.values = $3.argument;
 	 $$.values_num = $3.argument_num;
-	 lost = 0;
+	 report_lost (&$$);
+	 open_block (&$$);
 	}
 	;
 
@@ -169,6 +183,8 @@ block_end:
 	OPENBRAC SLASH identifier CLOSEBRAC EOL
 	{
 	 $$ = $3;
+	 if (--depth == 0)
+		memset (&outer, 0, sizeof (outer));
 	}
 	;
 
@@ -285,6 +301,19 @@ static void yyerror(const char *s)
 
 	oconfig_mistake (c_file, yylineno, text, s);
 } /* int yyerror */
+
+static void report_lost (const oconfig_item_t *item)
+{
+	if (lost)
+		oconfig_unescaped (c_file, lost_line, item, lost, &outer);
+	lost = 0;
+} /* void report_lost */
+
+static void open_block (const oconfig_item_t *item)
+{
+	if (depth++ == 0)
+		outer = *item;
+} /* void open_block */
 
 static void drop_values (oconfig_value_t *values, int n)
 {

@@ -93,6 +93,24 @@ const char *escape_text(const char *text, size_t len, char *ret, size_t size) {
   return ret;
 }
 
+const char *quote_text(const char *text, char *ret, size_t size) {
+  char *to = ret;
+
+  escape_text(text, strlen(text), ret, size);
+  for (const char *from = ret; *from; from++) {
+    bool is_quoted =
+        strncmp(from, "\\x5c", 4) == 0 || strncmp(from, "\\x22", 4) == 0;
+
+    *to++ = *from;
+    if (!is_quoted)
+      continue;
+    from += 3;
+    *to++ = *from == 'c' ? '\\' : '"';
+  }
+  *to = '\0';
+  return ret;
+}
+
 /* --- UTF-8 --- */
 
 /* The length of a character by its first byte, and the least valid value. */

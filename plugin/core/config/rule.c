@@ -97,9 +97,7 @@ static int check_captures(const struct rule *r, size_t wanted,
     if (selector_captures(s) < wanted)
       return config_error_set(
           reason, "expected %zu pair%s of parentheses in \"%s\", for %%{%zu}",
-          wanted, plural,
-          escape_text(s->pattern, strlen(s->pattern), text, sizeof(text)),
-          wanted);
+          wanted, plural, quote_text(s->pattern, text, sizeof(text)), wanted);
   }
   return 0;
 }

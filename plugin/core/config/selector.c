@@ -63,16 +63,23 @@ static int compile_in_c_locale(regex_t *regex, const char *pattern, int flags) {
 }
 
 /* fnmatch(3) takes a '[' without its ']' as a letter: that is a mistake here.
- * Sets and escapes are those of a basic regular expression, which may have
- * other mistakes: "\(" is a letter in a glob. */
+ * Sets are those of a basic regular expression, which may have other mistakes.
+ * A backslash is a letter in a glob, as in the names of systemd: collectd has
+ * removed one of two already. */
 static int check_glob(const char *pattern, struct config_error *reason) {
+  char *letters = strdup(pattern);
   regex_t regex;
-  int rc = *pattern ? compile_in_c_locale(&regex, pattern, 0) : REG_BADPAT;
+  int rc;
 
-  if (rc == REG_BADPAT || rc == REG_EBRACK || rc == REG_EESCAPE)
-    return config_error_set(reason,
-                            "expected a shell glob that is not empty, with a "
-                            "']' for each '[', and a byte after each '\\'");
+  if (!letters)
+    return -ENOMEM;
+  for (char *p = letters; (p = strchr(p, '\\'));)
+    *p = '_';
+  rc = *pattern ? compile_in_c_locale(&regex, letters, 0) : REG_BADPAT;
+  free(letters);
+  if (rc == REG_BADPAT || rc == REG_EBRACK)
+    return config_error_set(reason, "expected a shell glob that is not empty, "
+                                    "with a ']' for each '['");
   if (rc == 0)
     regfree(&regex);
   return rc == REG_ESPACE ? -ENOMEM : 0;
@@ -102,7 +109,7 @@ static int compile_regex(regex_t *regex, const char *pattern,
 
 static int set_pattern(struct selector *s, const char *pattern,
                        struct config_error *reason) {
-  bool has_special = strpbrk(pattern, "*?[\\");
+  bool has_special = strpbrk(pattern, "*?[");
   int rc = 0;
 
   if (s->test == SELECT_REGEX)
@@ -177,7 +184,7 @@ int selector_match(const struct selector *s, const struct attributes *id,
     return match_regex(s, value, captures);
   if (s->test == SELECT_EXACT)
     return strcmp(s->pattern, value) == 0;
-  return fnmatch(s->pattern, value, 0) == 0 || is_uid(s, id);
+  return fnmatch(s->pattern, value, FNM_NOESCAPE) == 0 || is_uid(s, id);
 }
 
 /* False if the pattern ends in the plain name of another program; a regular
@@ -186,7 +193,7 @@ static bool could_run(const struct selector *s, const char *comm) {
   bool is_regex = s->test == SELECT_REGEX;
   const char *slash = strrchr(s->pattern, '/');
   const char *name = slash ? slash + 1 : s->pattern;
-  size_t len = strcspn(name, is_regex ? "*?[]\\.+(){}|^$" : "*?[]\\");
+  size_t len = strcspn(name, is_regex ? "*?[]\\.+(){}|^$" : "*?[]");
 
   if (strcmp(name + len, is_regex ? "$" : "") != 0 ||
       (is_regex && (!slash || strchr(s->pattern, '|'))))

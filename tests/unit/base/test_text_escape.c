@@ -48,6 +48,22 @@ TEST(untrusted_bytes_are_escaped) {
   }
 }
 
+/* A name of systemd is printed as it is written in collectd.conf. */
+TEST(quoted_text_is_that_of_collectd_conf) {
+  static const struct {
+    const char *text, *quoted;
+  } cases[] = {{"my\\x2dweb.service", "my\\\\x2dweb.service"},
+               {"say \"x\"\n", "say \\\"x\\\"\\x0a"},
+               {"\\x5c", "\\\\x5c"},
+               {"plain", "plain"},
+               {"", ""}};
+  char ret[64];
+
+  for (size_t i = 0; i < LENGTH(cases); i++)
+    assert_string_equal(quote_text(cases[i].text, ret, sizeof(ret)),
+                        cases[i].quoted);
+}
+
 /* As much of row i as fits with "...", never half an escape. */
 static void cut_slowly(size_t i, size_t size, char *ret) {
   const char *escaped = escapes[i].escaped;
