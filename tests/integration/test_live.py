@@ -631,7 +631,7 @@ class Check(LiveTest):
                     f'{load}Include "{self.directory}/conf.d/{pattern}"\n',
                 )
                 done = self.accepted(config)
-                self.assertIn('<Group "%{unit}">', done.text)
+                self.assertIn('<Group "%{unit_template}">', done.text)
                 words = f"{config}: there is no <Plugin smaps> in it"
                 self.assertEqual(words in done.words, said, done.words)
 

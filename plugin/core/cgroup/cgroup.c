@@ -208,6 +208,86 @@ bool cgroup_slice(struct span path, struct span *ret) {
   return true;
 }
 
+#define DIGITS "0123456789"
+#define HEX_DIGITS DIGITS "abcdef"
+
+/* ":PORT" at the end, and ":PORT-" before it. */
+static bool has_two_ports(struct span s) {
+  struct span address;
+  struct cursor rest = cursor_begin(s.text, s.len);
+  unsigned ports = 0;
+
+  while (parse_part(&rest, '-', &address)) {
+    const char *colon = memrchr(address.text, ':', address.len);
+    size_t digits = colon ? strspn(colon + 1, DIGITS) : 0;
+
+    ports += digits > 0 && colon + 1 + digits == address.text + address.len;
+  }
+  return ports == 2;
+}
+
+/*
+ * COUNTER-ADDRESS:PORT-ADDRESS:PORT     a connection to a socket with Accept=
+ * COUNTER-PID-UID, COUNTER-PID_ID-UID   likewise, of AF_UNIX
+ * COUNTER-unknown                       from another namespace
+ * COUNTER-COOKIE-…                      each of these, in newer versions
+ *
+ * (systemd 228 to 259, src/core/socket.c: instance_from_socket)
+ */
+static bool is_numbered(struct span instance) {
+  struct span rest = instance;
+  size_t counter = strspn(instance.text, DIGITS);
+
+  if (counter == 0 || instance.text[counter] != '-')
+    return false;
+  strip_suffix(&rest, "unknown");
+  if (strspn(instance.text, DIGITS "-_") >= rest.len)
+    return rest.len < instance.len ||
+           memchr(instance.text + counter + 1, '-', rest.len - counter - 1);
+  return has_two_ports(instance);
+}
+
+/* 64 hexadecimal digits: the instance of a session of Cockpit, and the name of
+ * a health check of Podman (with "-startup" or "-" and a number behind it). */
+static bool begins_with_id(const char *name, char end) {
+  size_t len = strspn(name, HEX_DIGITS);
+
+  return len == ID_LEN && (name[len] == end || name[len] == '.');
+}
+
+/* run-u12, run-p12-i34, run-12 and run-r0123… of systemd-run 219 to 259. */
+static bool is_of_run(struct span name) {
+  size_t digits;
+
+  if (!strip_prefix(&name, "run-"))
+    return false;
+  if (strip_prefix(&name, "r"))
+    return name.len >= 16 && strspn(name.text, HEX_DIGITS) == name.len;
+  if (!strip_prefix(&name, "u"))
+    strip_prefix(&name, "p");
+  digits = strspn(name.text, DIGITS);
+  if (digits > 0 && digits + 2 < name.len &&
+      memcmp(name.text + digits, "-i", 2) == 0)
+    digits += 2 + strspn(name.text + digits + 2, DIGITS);
+  return digits == name.len;
+}
+
+size_t cgroup_unit_kept(const char *unit) {
+  const char *dot = strrchr(unit, '.'), *at = strchr(unit, '@');
+  size_t len = strlen(unit), kept = at ? (size_t)(at - unit) + 1 : 0;
+  struct span instance;
+
+  if (!dot || (at && dot < at))
+    return len;
+  if (!at)
+    return begins_with_id(unit, '-') ||
+                   is_of_run((struct span){unit, (size_t)(dot - unit)})
+               ? 0
+               : len;
+  instance = (struct span){at + 1, (size_t)(dot - at) - 1};
+  return is_numbered(instance) || begins_with_id(at + 1, '.') ? kept : len;
+}
+
 static bool is_hex(struct span s) {
   for (size_t i = 0; i < s.len; i++)
     if (!is_hex_digit(s.text[i]))

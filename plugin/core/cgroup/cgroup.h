@@ -58,6 +58,13 @@ bool cgroup_parse_keyed(struct span text, const char *key, uint64_t *ret);
 bool cgroup_unit(struct span path, struct span *ret);
 
 /*
+ * How much of the name of a unit belongs to the service, not to one run of it:
+ * all; up to the '@' of an instance that systemd numbers or names by an id, to
+ * which its suffix is added; or nothing, of units that are made for one run.
+ */
+size_t cgroup_unit_kept(const char *unit);
+
+/*
  * The innermost slice above the unit, as `ps -o slice` names it; "-.slice" (a
  * constant) for a unit outside of any slice. False for a unit directly after
  * "/..": its slices are out of sight.

@@ -131,7 +131,7 @@ static bool makes_groups(const struct settings *s) {
  * changes with each deployment. */
 static int add_default_rules(struct settings *s) {
   static const char *const rules[][3] = {
-      {"%{unit}", "Unit", "*.service"},
+      {"%{unit_template}", "Unit", "*.service"},
       {"%{namespace}_%{container_name}", "Namespace", "*"},
       {"%{container_name}", "ContainerName", "*"}};
   struct config_error reason;

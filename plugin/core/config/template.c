@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cgroup/cgroup.h"
+
 #define KEPT_OF_LONG 110
 
 /* NULL for attributes that no name can have. */
@@ -22,6 +24,7 @@ struct piece {
   struct span text;         /* or what stands between %{ and } */
   size_t capture;           /* 1 … 9, or 0 */
   enum attribute attribute; /* or ATTRIBUTES */
+  bool is_unit_template;
 };
 
 static int find_placeholder(struct piece *p) {
@@ -31,6 +34,9 @@ static int find_placeholder(struct piece *p) {
     p->capture = (size_t)(first - '0');
     return 1;
   }
+  p->is_unit_template = span_is(p->text, "unit_template");
+  if (p->is_unit_template)
+    p->text.len = strlen("unit");
   for (unsigned i = 0; i < ATTRIBUTES; i++)
     if (placeholders[i] && span_is(p->text, placeholders[i])) {
       p->attribute = i;
@@ -69,7 +75,7 @@ static int refuse_placeholder(const struct piece *p,
   if (!p->text.text)
     return config_error_set(reason, "expected a '}' after %%{");
   return config_error_set(
-      reason, "expected %s or %%{1} to %%{9}, not %%{%s}",
+      reason, "expected %s, %%{unit_template} or %%{1} to %%{9}, not %%{%s}",
       placeholder_list + strlen(", "),
       escape_text(p->text.text, p->text.len, shown, sizeof(shown)));
 }
@@ -162,13 +168,18 @@ static bool add_capture(const struct captures *c, size_t number,
   return true;
 }
 
-static bool add_attribute(const struct attributes *id, enum attribute attribute,
+static bool add_attribute(const struct attributes *id, const struct piece *p,
                           struct group_name *n) {
-  const char *value = id->value[attribute];
+  const char *value = id->value[p->attribute];
+  size_t len = value ? strlen(value) : 0, kept = len;
 
-  if (!value || !*value)
+  if (len > 0 && p->is_unit_template)
+    kept = cgroup_unit_kept(value);
+  if (kept == 0)
     return false;
-  add_text(n, value, strlen(value));
+  add_text(n, value, kept);
+  if (kept < len)
+    add_text(n, strrchr(value, '.'), strlen(strrchr(value, '.')));
   return true;
 }
 
@@ -177,7 +188,7 @@ static bool add_piece(const struct piece *p, const struct attributes *id,
   if (p->capture > 0)
     return add_capture(captures, p->capture, n);
   if (p->attribute < ATTRIBUTES)
-    return add_attribute(id, p->attribute, n);
+    return add_attribute(id, p, n);
   add_text(n, p->text.text, p->text.len);
   return true;
 }

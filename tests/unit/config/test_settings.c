@@ -107,7 +107,7 @@ SETTINGS_TEST(an_empty_configuration_makes_a_group_for_each_service_and_other) {
   check_container_rules(&s->rules[1]);
   assert_true(is_called(&s->other, "other"));
   assert_string_equal(s->rules[0].text,
-                      "<Group \"%{unit}\"> Unit \"*.service\"");
+                      "<Group \"%{unit_template}\"> Unit \"*.service\"");
   assert_string_equal(s->other.text, "Other \"other\"");
   assert_int_equal(s->attributes,
                    BIT(UNIT) | BIT(CONTAINER_NAME) | BIT(NAMESPACE));

@@ -73,6 +73,66 @@ TEST(placeholders_stand_for_values) {
       fail_msg("\"%s\": \"%s\"", cases[i].text, name.text);
 }
 
+#define HEX8 "0123abcd"
+#define HEX64 HEX8 HEX8 HEX8 HEX8 HEX8 HEX8 HEX8 HEX8
+
+/* Names of systemd, of Podman's health checks and of Cockpit, and services that
+ * look like them. */
+TEST(connections_and_runs_are_no_services) {
+  static const struct {
+    const char *unit, *want; /* NULL: no name */
+  } cases[] = {
+      {"echo@147486-10.0.0.1:9200-10.0.0.1:51526.service", "echo@.service"},
+      {"echo@7-991-10.0.0.1:9200-10.0.0.2:5.service", "echo@.service"},
+      {"ssh@3-fe80::1:22-fe80::2:51526.service", "ssh@.service"},
+      {"ssh@3-812-::1:22-::1:51526.service", "ssh@.service"},
+      {"vm@0-2:1024-3:4000.service", "vm@.service"},
+      {"systemd-coredump@3-1234-0.service", "systemd-coredump@.service"},
+      {"dump@3-88-1234_5678-0.service", "dump@.service"},
+      {"dump@3-unknown.service", "dump@.service"},
+      {"dump@3-88-unknown.service", "dump@.service"},
+      {"wsinstance-https@" HEX64 ".service", "wsinstance-https@.service"},
+      {"run-u123.service", NULL},
+      {"run-u7.scope", NULL},
+      {"run-4711.service", NULL},
+      {"run-p123-i456.service", NULL},
+      {"run-r0a1b2c3d4e5f60718293a4b5c6d7e8f9.service", NULL},
+      {HEX64 ".service", NULL},
+      {HEX64 "-" HEX8 HEX8 ".service", NULL},
+      {HEX64 "-startup-" HEX8 ".service", NULL},
+      {"postgresql@15-main.service", "postgresql@15-main.service"},
+      {"postgresql@9.6-main.service", "postgresql@9.6-main.service"},
+      {"getty@tty1.service", "getty@tty1.service"},
+      {"user@1000.service", "user@1000.service"},
+      {"redis@6379.service", "redis@6379.service"},
+      {"shard@1-2.service", "shard@1-2.service"},
+      {"tunnel@a:1-b:2.service", "tunnel@a:1-b:2.service"},
+      {"pvscan@8:3.service", "pvscan@8:3.service"},
+      {"proxy@1-host:80.service", "proxy@1-host:80.service"},
+      {"is@1-an-unknown.service", "is@1-an-unknown.service"},
+      {"run-backup.service", "run-backup.service"},
+      {"run-u.service", "run-u.service"},
+      {"run-rabbed.service", "run-rabbed.service"},
+      {"run-p12-i.service", "run-p12-i.service"},
+      {"runner-u1.service", "runner-u1.service"},
+      {HEX8 ".service", HEX8 ".service"},
+      {HEX64 "0.service", HEX64 "0.service"},
+      {"a@.service", "a@.service"},
+  };
+  struct attributes id = {.uid = 0};
+  struct group_name name;
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    bool is_named;
+
+    id.value[ATTRIBUTE_UNIT] = cases[i].unit;
+    is_named = expand("%{unit_template}", &id, &found, &name);
+    if (is_named != !!cases[i].want ||
+        (is_named && strcmp(name.text, cases[i].want) != 0))
+      fail_msg("%s: \"%s\"", cases[i].unit, is_named ? name.text : "-");
+  }
+}
+
 TEST(name_with_an_empty_placeholder_is_refused) {
   static const struct attributes nobody = {.value = {[ATTRIBUTE_COMM] = ""}};
   static const struct captures none = {.text = NULL};
@@ -82,6 +142,7 @@ TEST(name_with_an_empty_placeholder_is_refused) {
     const struct captures *captures;
   } cases[] = {
       {"unknown unit", "%{unit}", &nobody, &found},
+      {"template of none", "%{unit_template}", &nobody, &found},
       {"unknown, behind a known one", "%{1}%{user}", &nobody, &found},
       {"empty comm", "c-%{comm}", &nobody, &found},
       {"no captures at all", "p-%{1}", &nginx, &none},
