@@ -2,6 +2,7 @@
 #include "heading.h"
 #include "json_lines.h"
 #include "memory.h"
+#include "reasons.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -188,6 +189,15 @@ static void print_amounts(const struct process *p, struct text *t,
     text_print(t, COLOUR_NONE, s);
 }
 
+static void print_cut(const struct process *p, struct text *t,
+                      const struct style *s) {
+  if (!reasons_is_cut(p))
+    return;
+  begin(t, "command");
+  text_add(t, "cut at 4096 bytes; rules do not see the rest");
+  text_print(t, COLOUR_NONE, s);
+}
+
 static void print_process(const struct document *d, const struct process *p,
                           const struct style *s) {
   struct text t = {0};
@@ -196,6 +206,7 @@ static void print_process(const struct document *d, const struct process *p,
   print_groups(p, &t, s);
   print_rule(d, p, &t, s);
   print_also(d, p, &t, s);
+  print_cut(p, &t, s);
   print_source(p, &t, s);
   print_mappings(d, p, &t, s);
   print_amounts(p, &t, s);
@@ -385,7 +396,29 @@ static void print_absence(const struct document *d, size_t which,
   text_done(&t);
 }
 
+static void print_reason(void *ctx, const char *line) {
+  const struct style *s = ctx;
+  struct text t = {0};
+
+  text_add(&t, line);
+  text_print(&t, COLOUR_NONE, s);
+  text_done(&t);
+}
+
+static void write_reason(void *ctx, const char *line) {
+  json_lines_text(ctx, NULL, line);
+}
+
+static void find_reasons(const struct document *d,
+                         void (*add)(void *ctx, const char *line), void *ctx) {
+  bool *is_idle = explain_idle_rules(d);
+
+  reasons_find(d, is_idle, add, ctx);
+  free(is_idle);
+}
+
 void explain_rules(const struct document *d, const struct style *s) {
+  struct style style = *s;
   struct text t = {0};
   struct tally *tallies = count(d);
 
@@ -402,6 +435,7 @@ void explain_rules(const struct document *d, const struct style *s) {
   print_idle(d, tallies, true, s);
   for (size_t i = 0; i < sizeof(absences) / sizeof(*absences); i++)
     print_absence(d, i, s);
+  find_reasons(d, print_reason, &style);
   text_done(&t);
   free(tallies);
 }
@@ -516,6 +550,9 @@ static void write_rules(struct json_lines *j, const struct document *d) {
     json_lines_text(j, "absence", d->groups[i].cgroup_absence);
     json_lines_end(j, '}');
   }
+  json_lines_end(j, ']');
+  json_lines_begin(j, "reasons", '[');
+  find_reasons(d, write_reason, j);
   json_lines_end(j, ']');
   free(tallies);
 }

@@ -60,6 +60,8 @@ static const char *judge_glob(enum attribute attribute, const char *glob,
   bool is_path =
       attribute == ATTRIBUTE_EXECUTABLE || attribute == ATTRIBUTE_CGROUP;
 
+  if (!*glob) /* takes what has none */
+    return NULL;
   if (is_path && !strchr("/*?[", *glob))
     return "matches nothing: a path begins with a slash";
   if (attribute == ATTRIBUTE_CGROUP &&

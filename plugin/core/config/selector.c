@@ -107,6 +107,13 @@ static int compile_regex(regex_t *regex, const char *pattern,
       reason, "expected a POSIX extended regular expression: %s", message);
 }
 
+/* An empty glob matches what has no such attribute: no unit, no container. That
+ * is known of these, whatever else the kernel refuses to show. */
+static bool is_for_none(const struct selector *s, const char *pattern) {
+  return !*pattern && s->attribute != ATTRIBUTE_CGROUP &&
+         (CGROUP_ATTRIBUTES >> s->attribute) & 1;
+}
+
 static int set_pattern(struct selector *s, const char *pattern,
                        struct config_error *reason) {
   bool has_special = strpbrk(pattern, "*?[");
@@ -116,7 +123,7 @@ static int set_pattern(struct selector *s, const char *pattern,
     return compile_regex(&s->regex, pattern, reason);
   if (s->test == SELECT_PID_FILE && *pattern != '/')
     return config_error_set(reason, "expected the absolute path of a PID file");
-  if (s->test == SELECT_GLOB)
+  if (s->test == SELECT_GLOB && !is_for_none(s, pattern))
     rc = check_glob(pattern, reason);
   if (rc < 0 || s->attribute != ATTRIBUTE_COMM)
     return rc;
@@ -179,7 +186,7 @@ int selector_match(const struct selector *s, const struct attributes *id,
     return s->pid != 0 && s->pid == pid;
   value = id->value[s->attribute];
   if (!value)
-    return 0;
+    return is_for_none(s, s->pattern);
   if (s->test == SELECT_REGEX)
     return match_regex(s, value, captures);
   if (s->test == SELECT_EXACT)
@@ -206,10 +213,9 @@ static bool could_run(const struct selector *s, const char *comm) {
 bool selector_could_match(const struct selector *s, const struct glimpse *g) {
   const char *comm = g->id.value[ATTRIBUTE_COMM];
 
-  if (s->attribute == ATTRIBUTES || g->id.value[s->attribute])
+  if (s->attribute == ATTRIBUTES || g->id.value[s->attribute] ||
+      !((g->unknown >> s->attribute) & 1))
     return selector_match(s, &g->id, g->pid, NULL) != 0;
-  if (!((g->unknown >> s->attribute) & 1))
-    return false;
   return s->attribute != ATTRIBUTE_EXECUTABLE || !comm || g->may_be_renamed ||
          could_run(s, comm);
 }

@@ -71,7 +71,8 @@ void selector_done(struct selector *s);
 
 /*
  * Returns 1 if the process matches, 0 if not, or -ENOMEM. captures may be NULL.
- * An unknown attribute matches nothing.
+ * An unknown attribute matches nothing. An empty glob matches a process without
+ * unit, slice, container, pod or the like.
  */
 int selector_match(const struct selector *s, const struct attributes *id,
                    uint32_t pid, struct captures *captures);

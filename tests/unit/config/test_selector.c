@@ -3,6 +3,7 @@
 #include "config/selector.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
@@ -143,6 +144,29 @@ TEST(a_glob_stands_for_the_whole_value) {
   };
 
   check_patterns("CommandLine", globs, LENGTH(globs));
+}
+
+/* What has an empty control group, unit or the like has none. */
+TEST(empty_glob_matches_what_has_no_container_or_unit) {
+  static const char *const empty[] = {"Unit",          "Slice", "Container",
+                                      "ContainerName", "Pod",   "Namespace"};
+  struct glimpse hidden = {.unknown = UINT_MAX};
+
+  for (size_t i = 0; i < LENGTH(empty); i++) {
+    struct selector s = make(empty[i], "");
+    struct attributes none = {.uid = 1}, some = {.uid = 1};
+
+    some.value[s.attribute] = "x";
+    assert_int_equal(selector_match(&s, &none, 1, NULL), 1);
+    assert_int_equal(selector_match(&s, &some, 1, NULL), 0);
+    assert_true(selector_could_match(&s, &(struct glimpse){.pid = 1}));
+    assert_true(selector_could_match(&s, &hidden));
+    assert_false(selector_could_match(&s, &(struct glimpse){.id = some}));
+    selector_done(&s);
+  }
+  check_refused("empty path", "Cgroup", "", "not empty");
+  check_refused("empty user", "User", "", "not empty");
+  check_refused("empty regex", "ContainerMatch", "", "not empty");
 }
 
 /* Some have escapes that look like a back-reference. */
