@@ -238,19 +238,19 @@ static void put_rollup(const struct proctree *t, const char *dir,
       "55d0c8f7d000-7ffe1d7f2000 ---p 00000000 00:00 0          [rollup]\n"
       "Rss:            %8u kB\nPss:            %8u kB\n"
       "Pss_Dirty:      %8u kB\nPss_Anon:       %8u kB\n"
-      "Pss_File:       %8u kB\nPss_Shmem:             0 kB\n"
+      "Pss_File:       %8u kB\nPss_Shmem:      %8u kB\n"
       "Shared_Clean:          0 kB\nShared_Dirty:   %8u kB\n"
       "Private_Clean:         0 kB\nPrivate_Dirty:  %8u kB\n"
       "Referenced:     %8u kB\nAnonymous:      %8u kB\n"
-      "KSM:                   0 kB\nLazyFree:              0 kB\n"
+      "KSM:                   0 kB\nLazyFree:       %8u kB\n"
       "AnonHugePages:  %8u kB\nShmemPmdMapped:        0 kB\n"
       "FilePmdMapped:         0 kB\nShared_Hugetlb:        0 kB\n"
       "Private_Hugetlb:       0 kB\nSwap:           %8u kB\n"
       "SwapPss:        %8u kB\nLocked:                0 kB\n",
-      f->private_kb + f->shared_kb, pss, pss, pss_anon, pss - pss_anon,
-      f->shared_kb, f->private_kb, f->private_kb + f->shared_kb,
-      f->private_kb + f->cow_kb, f->huge_kb, f->swap_kb,
-      f->swap_kb / (f->sharers ? f->sharers : 1));
+      f->private_kb + f->shared_kb, pss, pss, pss_anon,
+      pss - pss_anon - f->shmem_kb, f->shmem_kb, f->shared_kb, f->private_kb,
+      f->private_kb + f->shared_kb, f->private_kb + f->cow_kb, f->lazy_kb,
+      f->huge_kb, f->swap_kb, f->swap_kb / (f->sharers ? f->sharers : 1));
 
   put(t, dir, "smaps_rollup", text, (size_t)n);
 }

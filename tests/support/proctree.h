@@ -32,6 +32,8 @@ struct fake {
   unsigned faults;    /* minor ones; 10 where 0 */
   unsigned tables_kb; /* page tables; 0: status has no such line */
   unsigned huge_kb;   /* anonymous, in huge pages */
+  unsigned lazy_kb;   /* of private_kb, given back by MADV_FREE */
+  unsigned shmem_kb;  /* of the PSS that is not anonymous, the part of shmem */
 };
 
 /* A child of 1 with a start time and a stack of its own, without memory. */

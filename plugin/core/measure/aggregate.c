@@ -394,8 +394,10 @@ static void note_growth(struct group *g, double room_bytes, uint64_t now_ns) {
                   .oldest_start = g->track->oldest_start,
                   .newest_start = g->track->newest_start,
                   .is_known = is_known(u),
-                  .bytes = usage_pss_and_swap(u),
+                  .bytes = usage_filling(u),
                   .error_bytes = usage_pss_error(u),
+                  .whole_bytes = u->rollup.bytes[ROLLUP_PSS] +
+                                 u->rollup.bytes[ROLLUP_SWAP_PSS],
                   .room_bytes = fmin(room_bytes, room_in_cgroup(g->cgroup))});
 }
 

@@ -288,6 +288,21 @@ static uint64_t deadline_of(const struct member *t,
              : t->wanted_ns + policy->max_age_ns;
 }
 
+/* True if a process with a baseline has grown in a group that seems to grow.
+ * That may be files, or memory that was given back: a reading shows it at once,
+ * and a sample does not. */
+static bool seems_to_grow(const struct measurer *m, const struct process *p) {
+  const struct track *t = &p->member->track;
+  uint64_t age_ns = m->cycle.now_ns - t->baseline.at_ns;
+
+  if (t->is_sampled || p->statm.resident_pages <= t->baseline.at.resident_pages)
+    return false;
+  for (size_t i = 0; i < p->n_groups; i++)
+    if (growth_wants_reading(&p->groups[i]->track->growth, age_ns))
+      return true;
+  return false;
+}
+
 /* True if a reading would gain nothing: the expected error is below a byte (or
  * below a page while no walk has shown how long a reading takes), and no memory
  * is in swap, since SwapPss has no error of its own. */
@@ -304,6 +319,7 @@ static struct candidate candidate_of(const struct measurer *m,
                                      struct error error) {
   const struct track *t = &p->member->track;
   uint64_t now_ns = m->cycle.now_ns;
+  bool is_old = is_due(m, t, policy);
   struct candidate c = {.process = p,
                         .groups = p->groups,
                         .n_groups = p->n_groups,
@@ -311,8 +327,9 @@ static struct candidate candidate_of(const struct measurer *m,
                         .is_must = policy->refresh == REFRESH_ALWAYS,
                         .is_slight = error_bytes(error) < ERROR_LEAST_BYTES};
 
-  c.is_due = !c.is_must && is_due(m, t, policy);
-  c.deadline_ns = c.is_due ? deadline_of(p->member, policy) : 0;
+  c.is_due = !c.is_must && (is_old || seems_to_grow(m, p));
+  if (c.is_due)
+    c.deadline_ns = is_old ? deadline_of(p->member, policy) : now_ns;
   /* Members of Other come last, but not past their deadline. */
   c.is_last = policy->comes_last && !(c.is_due && c.deadline_ns <= now_ns);
   if (track_has_baseline(t))

@@ -11,6 +11,7 @@
 #define PAIRS_MOST (GROWTH_POINTS * (GROWTH_POINTS - 1) / 2)
 #define PARTS 6
 #define POINTS_AGREED 3
+#define WINDOWS_READINGS 16
 #define RECENT_POINTS 20
 #define RISE_LEAST (UINT64_C(1) << 20)
 /* Kendall's tau if 85 of 100 pairs rise, and 15 fall; 95 and 5. */
@@ -67,7 +68,7 @@ static bool end_point(struct growth *g, uint64_t now_ns) {
 
 /* True if the amount is sure enough, and the lowest since the last point. */
 static bool is_lowest(const struct growth *g, const struct growth_sample *s) {
-  return s->is_known && s->error_bytes <= s->bytes / 8 &&
+  return s->is_known && s->error_bytes <= s->whole_bytes / 8 &&
          (!g->lowest.time_ns || s->bytes < g->lowest.bytes);
 }
 
@@ -368,6 +369,11 @@ void growth_note(struct growth *g, const struct growth_sample *s) {
   if (g->is_judged &&
       s->time_ns - g->points[g->n - 1].time_ns <= g->window_ns / 3)
     g->bytes_per_second = g->is_growing ? g->slope : 0;
+}
+
+bool growth_wants_reading(const struct growth *g, uint64_t age_ns) {
+  return (g->is_growing || g->against > 0) &&
+         age_ns >= g->window_ns / WINDOWS_READINGS;
 }
 
 double growth_seconds_until(const struct growth *g) {

@@ -2,10 +2,11 @@
  * The growth of a group: the bytes a second by which its memory has grown so
  * steadily that it may be a leak.
  *
- * The memory is PSS plus swap: a process that leaks while its pages are swapped
- * out keeps its PSS. Of each 64th of the window (GrowthWindow) the lowest
- * amount is kept, as a point: neither a shorter peak nor garbage that is
- * collected within that time leaves a trace.
+ * The memory is what fills the machine (usage_filling): files, which the kernel
+ * can drop, are not in it, and swap is, because a process that leaks while its
+ * pages are swapped out keeps its PSS. Of each 64th of the window
+ * (GrowthWindow) the lowest amount is kept, as a point: neither a shorter peak
+ * nor garbage that is collected within that time leaves a trace.
  *
  * Two spans are judged whenever there is a new point: the whole window, or what
  * there is of it, and the time of its last 20 points, which is a little less
@@ -123,8 +124,10 @@ struct growth_sample {
   uint64_t oldest_start, newest_start;
   bool is_known; /* the amount is known, from readings */
   uint64_t bytes;
-  uint64_t error_bytes; /* above an eighth of the amount, growth is unknown */
-  double room_bytes;    /* free memory for it to grow into; NaN: unknown */
+  /* The error of all memory of the group, files included; above an eighth of
+   * that, growth is unknown. */
+  uint64_t error_bytes, whole_bytes;
+  double room_bytes; /* free memory for it to grow into; NaN: unknown */
 };
 
 void growth_init(struct growth *g, uint64_t window_ns);
@@ -132,6 +135,11 @@ void growth_init(struct growth *g, uint64_t window_ns);
 /* Notes the state of the group, in each interval. Begins anew if it has no
  * member, or none of those that it had when the history began. */
 void growth_note(struct growth *g, const struct growth_sample *s);
+
+/* True if there is growth, or seems to be some, and a member whose reading is
+ * so old should be read: a 16th of the window. So a rise of which a reading
+ * shows that it is none ends before three points agree. */
+bool growth_wants_reading(const struct growth *g, uint64_t age_ns);
 
 /* The seconds until the growth has taken the room; NaN if it is 0 or unknown,
  * or the room is. */

@@ -148,12 +148,15 @@ bool usage_is_known(const struct usage *u) {
   return is_complete(u) || (u->unknown == 0 && usage_allows_guess(u));
 }
 
-uint64_t usage_pss_and_swap(const struct usage *u) {
-  uint64_t swap = rollup_has(&u->rollup, ROLLUP_SWAP_PSS)
-                      ? u->rollup.bytes[ROLLUP_SWAP_PSS]
-                      : 0;
+/* Neither LazyFree nor Anonymous is divided by those that share it. */
+uint64_t usage_filling(const struct usage *u) {
+  const uint64_t *bytes = u->rollup.bytes;
+  uint64_t anon = rollup_has(&u->rollup, ROLLUP_PSS_ANON)
+                      ? bytes[ROLLUP_PSS_ANON]
+                      : min(bytes[ROLLUP_ANONYMOUS], bytes[ROLLUP_PSS]);
 
-  return u->rollup.bytes[ROLLUP_PSS] + swap;
+  return minus(anon, bytes[ROLLUP_LAZY_FREE]) + bytes[ROLLUP_PSS_SHMEM] +
+         bytes[ROLLUP_SWAP_PSS];
 }
 
 static double fresh_percent(const struct usage *u) {

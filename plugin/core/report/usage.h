@@ -120,8 +120,12 @@ bool usage_allows_guess(const struct usage *u);
  * member ever was, because then nothing shows how they share memory. */
 bool usage_is_known(const struct usage *u);
 
-/* Swap is 0 if a member lacks it. */
-uint64_t usage_pss_and_swap(const struct usage *u);
+/*
+ * Memory that fills the machine: anonymous memory and shmem, by PSS, and swap.
+ * Neither files, which the kernel can drop or write back, nor what was given
+ * back by MADV_FREE. Before 5.3 it is Anonymous, at most PSS, without shmem.
+ */
+uint64_t usage_filling(const struct usage *u);
 
 /* Share of Pss that was read in this cycle, 0 to 100; of members that cannot be
  * read, the share of resident memory counts. */

@@ -25,8 +25,8 @@ struct summary_process {
 };
 
 /*
- * The difference of PSS and swap, whatever lies between: steps and peaks count.
- * Growth (report/growth.h) is only a rise that goes on.
+ * The difference of usage_filling(), whatever lies between: steps and peaks
+ * count. Growth (report/growth.h) is only a rise that goes on.
  */
 struct pss_change {
   int64_t bytes;

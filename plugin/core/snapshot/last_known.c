@@ -97,7 +97,7 @@ static struct pss_change change_of(const struct group *g, uint64_t now_ns) {
   if (!first->time_ns || now_ns - first->time_ns < NS_PER_S)
     return (struct pss_change){.age_ns = 0};
   return (struct pss_change){
-      .bytes = (int64_t)(usage_pss_and_swap(&g->usage) - first->bytes),
+      .bytes = (int64_t)(usage_filling(&g->usage) - first->bytes),
       .age_ns = now_ns - first->time_ns};
 }
 

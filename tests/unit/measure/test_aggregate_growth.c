@@ -61,6 +61,114 @@ WORLD_TEST(growth_includes_memory_in_swap) {
   assert_true(fabs(growth(w) - 500 * 1024 / 10.0) < 1);
 }
 
+/* A file that is mapped and read; the kernel drops such pages. */
+WORLD_TEST(what_is_mapped_of_files_does_not_fill_the_machine) {
+  struct fake f = service(10);
+
+  watch(w);
+  for (unsigned i = 0; i < 60; i++) {
+    world_put(w, f);
+    world_run(w, CYCLE_S);
+    f.shared_kb += 1000;
+  }
+  assert_true(world_kb(w, "g", "pss") > 30000);
+  assert_true(growth(w) == 0);
+  assert_true(isnan(world_value(w, "g", "until_limit")));
+}
+
+WORLD_TEST(shmem_grows) {
+  struct fake f = service(10);
+
+  watch(w);
+  for (unsigned i = 0; i < 60; i++) {
+    world_put(w, f);
+    world_run(w, CYCLE_S);
+    f.shared_kb += 1000;
+    f.shmem_kb += 500;
+  }
+  assert_true(fabs(growth(w) - 500 * 1024 / 10.0) < 1);
+}
+
+/* So many cycles of a process that gives back what it gets by MADV_FREE, or a
+ * part of it. Returns the most that growth was. */
+static double most_with_lazy(struct world *w, unsigned cycles, unsigned get_kb,
+                             unsigned lazy_kb) {
+  struct fake f = service(10);
+  double most = 0;
+
+  for (unsigned i = 0; i < cycles; i++) {
+    world_put(w, f);
+    world_run(w, CYCLE_S);
+    most = fmax(most, growth(w));
+    f.private_kb += get_kb;
+    f.lazy_kb += lazy_kb;
+  }
+  return most;
+}
+
+WORLD_TEST(what_is_given_back_lazily_does_not_grow) {
+  watch(w);
+  assert_true(most_with_lazy(w, 60, 500, 500) == 0);
+  assert_true(growth(w) == 0);
+}
+
+WORLD_TEST(a_leak_beside_what_is_given_back_grows) {
+  watch(w);
+  most_with_lazy(w, 60, 500, 300);
+  assert_true(fabs(growth(w) - 200 * 1024 / 10.0) < 1);
+}
+
+static void read_seldom(struct world *w) {
+  watch(w);
+  w->settings.policy.refresh = REFRESH_ADAPTIVE;
+  w->settings.policy.max_age_ns = 6 * WINDOW_S * NS;
+}
+
+/* No cheap file shows it: what seems to grow is read again. */
+WORLD_TEST(lazy_memory_is_found_before_growth_is_told) {
+  read_seldom(w);
+  assert_true(most_with_lazy(w, 300, 500, 500) == 0);
+  assert_true(growth(w) == 0);
+}
+
+WORLD_TEST(files_are_not_taken_for_shmem_for_long) {
+  struct fake f = service(10);
+  double most = 0;
+
+  read_seldom(w);
+  f.shared_kb = 20000;
+  f.shmem_kb = 6000;
+  for (unsigned i = 0; i < 300; i++) {
+    world_put(w, f);
+    world_run(w, CYCLE_S);
+    most = fmax(most, growth(w));
+    f.shared_kb += 1000;
+  }
+  assert_true(most == 0);
+}
+
+/* That is for readings older than MaxAge. */
+WORLD_TEST(a_reading_for_growth_that_has_to_wait_is_not_overdue) {
+  read_seldom(w);
+  w->settings.read_budget_percent = 1e-6;
+  for (unsigned i = 0; i < 60; i++) {
+    struct fake f = service(10);
+
+    f.private_kb += 500 * i;
+    world_put(w, f);
+    world_run(w, CYCLE_S);
+    assert_int_equal(world_counts(w)->overdue, 0);
+  }
+  assert_true(growth(w) > 0);
+  assert_int_equal(world_counts(w)->deferred, 1);
+}
+
+WORLD_TEST(a_leak_grows_however_seldom_it_is_read) {
+  read_seldom(w);
+  grow(w, service(10), 20, 500, 0);
+  assert_true(fabs(growth(w) - 500 * 1024 / 10.0) < 1);
+}
+
 WORLD_TEST(other_members_are_a_restart) {
   watch(w);
   grow(w, service(10), 60, 500, 0);

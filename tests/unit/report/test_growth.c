@@ -44,6 +44,7 @@ static struct growth_sample sample_at(double t, double bytes) {
                                 .newest_start = 1 + (uint64_t)t,
                                 .is_known = true,
                                 .bytes = (uint64_t)fmax(bytes, 0),
+                                .whole_bytes = (uint64_t)fmax(bytes, 0),
                                 .room_bytes = (double)NAN};
 }
 
@@ -513,6 +514,23 @@ TEST(unknown_and_uncertain_values_make_no_point) {
       if (t > 7200 + 1400)
         assert_true(isnan(g.bytes_per_second));
     }
+  }
+}
+
+/* Most of it may be the error of files, which are not in the amount. */
+TEST(an_error_counts_by_all_memory_of_the_group) {
+  for (int is_beyond = 0; is_beyond < 2; is_beyond++) {
+    struct growth g;
+    struct growth_sample sample = {.time_ns = 0};
+
+    growth_init(&g, (uint64_t)HOUR * NS);
+    for (double t = 0; t < 1200; t += 10) {
+      sample = sample_at(t, 10 * MB + MB * t);
+      sample.whole_bytes = 2400000000;
+      sample.error_bytes = 300000000 + (uint64_t)is_beyond;
+      growth_note(&g, &sample);
+    }
+    assert_true(isnan(g.bytes_per_second) == (is_beyond == 1));
   }
 }
 

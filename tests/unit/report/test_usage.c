@@ -319,3 +319,33 @@ TEST(parts_by_cause_add_up_to_the_error) {
   assert_part(parts[CAUSE_ENDED], 10);
   assert_part(parts[CAUSE_UNIDENTIFIED], 4);
 }
+
+TEST(files_and_lazily_freed_memory_do_not_fill_the_machine) {
+  struct rollup r = make_rollup(1000, 0, 900, 200);
+  struct rollup old = make_rollup(1000, 0, 900, 200);
+  struct usage u = {.processes = 0}, before_5_3 = {.processes = 0};
+
+  r.bytes[ROLLUP_PSS_ANON] = 600 * KIB;
+  r.bytes[ROLLUP_PSS_FILE] = 370 * KIB;
+  r.bytes[ROLLUP_PSS_SHMEM] = 30 * KIB;
+  r.bytes[ROLLUP_LAZY_FREE] = 200 * KIB;
+  r.bytes[ROLLUP_SWAP_PSS] = 5 * KIB;
+  add_rollup(&u, &r, 1100 * KIB);
+  assert_int_equal(usage_filling(&u), (600 + 30 - 200 + 5) * KIB);
+  /* Of shared pages LazyFree has each whole, and PSS a part. */
+  r.bytes[ROLLUP_LAZY_FREE] = 700 * KIB;
+  u = (struct usage){.processes = 0};
+  add_rollup(&u, &r, 1100 * KIB);
+  assert_int_equal(usage_filling(&u), (30 + 5) * KIB);
+  old.known &=
+      ~(1U << ROLLUP_PSS_ANON | 1U << ROLLUP_PSS_FILE | 1U << ROLLUP_PSS_SHMEM);
+  old.bytes[ROLLUP_ANONYMOUS] = 700 * KIB;
+  old.bytes[ROLLUP_LAZY_FREE] = 200 * KIB;
+  add_rollup(&before_5_3, &old, 1100 * KIB);
+  assert_int_equal(usage_filling(&before_5_3), 500 * KIB);
+  /* Shared since a fork. */
+  old.bytes[ROLLUP_ANONYMOUS] = 1050 * KIB;
+  before_5_3 = (struct usage){.processes = 0};
+  add_rollup(&before_5_3, &old, 1100 * KIB);
+  assert_int_equal(usage_filling(&before_5_3), 800 * KIB);
+}
