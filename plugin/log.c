@@ -59,11 +59,12 @@ static void log_denials(struct log_state *s, const struct cycle_results *r,
             "members are unknown",
             find_remedy(s), root);
   else
-    WARNING("smaps plugin: %s: the kernel refuses to show files of processes "
+    WARNING("smaps plugin: %s: %s files of processes "
             "(smaps_rollup: %" PRIu64 ", exe: %" PRIu64 ", all files: %" PRIu64
             "; first: %u \"%s\"), so their values are guessed or unknown",
-            find_remedy(s), rollup->count, exe->count, all->count, first->pid,
-            first->comm);
+            r->is_captured ? "capture ProcRoot as root" : find_remedy(s),
+            r->is_captured ? "it lacks" : "the kernel refuses to show",
+            rollup->count, exe->count, all->count, first->pid, first->comm);
 }
 
 /* --- processes ------------------------------------------------------------ */

@@ -285,7 +285,8 @@ static int smaps_init(void) {
   }
   ERROR("smaps plugin: cannot start with ProcRoot \"%s\": %s",
         plugin.settings.proc_root ? plugin.settings.proc_root : "/proc",
-        strerror(rc < 0 ? -rc : ENOENT));
+        rc == -EBADMSG ? "its file getconf is malformed"
+                       : strerror(rc < 0 ? -rc : ENOENT));
   smaps_shutdown();
   return -1;
 }

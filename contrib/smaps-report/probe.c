@@ -349,8 +349,9 @@ static int start(struct probe *p, const struct probe_setup *setup,
     return 0;
   root = p->settings.proc_root ? p->settings.proc_root : "/proc";
   config_error_format(reason, "ProcRoot \"%s\": %s", QUOTED(root),
-                      rc == -ENOTTY ? "it has no processes"
-                                    : strerror(rc < 0 ? -rc : ENOENT));
+                      rc == -ENOTTY    ? "it has no processes"
+                      : rc == -EBADMSG ? "its file getconf is malformed"
+                                       : strerror(rc < 0 ? -rc : ENOENT));
   return rc < 0 ? rc : -ENOENT;
 }
 

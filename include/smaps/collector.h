@@ -28,6 +28,7 @@ struct cycle_results {
   struct metric_context context;
   struct host_account host; /* without parts unless the host is seen */
   bool averages_mapcounts;  /* kernel_averages_mapcounts(), proc/kernel.h */
+  bool is_captured;         /* procfs_is_captured(), proc/procfs.h */
   /* 0, 1 if no snapshot was due, or the error of one that was not made. */
   int snapshot_error;
 };

@@ -106,6 +106,7 @@ int collector_new(struct settings *settings,
   rc = procfs_new(settings->proc_root, &c->procfs);
   c->results.averages_mapcounts =
       rc == 0 && is_of_kernel(c) && kernel_averages_mapcounts();
+  c->results.is_captured = rc == 0 && procfs_is_captured(c->procfs);
   if (rc == 0)
     rc = init_reader(c, settings, hooks->look_up_user);
   if (rc == 0)

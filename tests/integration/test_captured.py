@@ -436,6 +436,21 @@ class Capture(TreeTest):
         headless = shapes[2].root
         self.assertGreater(cycle.memory(f"p-{headless}", "uss"), 4 * MIB)
 
+    def test_capture_has_the_units_of_its_kernel(self):
+        shape = self.start_shape("anon", name="a", mib=1)
+        page, ticks = (os.sysconf(key) for key in ("SC_PAGESIZE", "SC_CLK_TCK"))
+        units = self.capture(shape.pids) / "getconf"
+        self.assertEqual(
+            units.read_text(), f"PAGESIZE {page}\nCLK_TCK {ticks}\n"
+        )
+        # Those of a tree of another machine stay with it.
+        tree = self.capture(shape.pids)
+        (tree / "getconf").write_text("PAGESIZE 65536\nCLK_TCK 250\n")
+        again = self.capture(shape.pids, "-r", tree)
+        self.assertEqual(
+            (again / "getconf").read_text(), "PAGESIZE 65536\nCLK_TCK 250\n"
+        )
+
     def test_mask_leaves_the_first_word_and_the_length(self):
         words = b"serve --password=secret\nof \xff\x01\x02 mine"
         shape = self.start_shape("named", name="masked", argv_hex=words.hex())

@@ -263,6 +263,28 @@ class Live(LiveTest):
             )
         done = run("live", "-S", empty)
         self.assertIn("it has no processes", done.words)
+        (empty / "1").mkdir()
+        (empty / "getconf").write_text("PAGESIZE 4K\n")
+        done = run("live", "-S", empty)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("its file getconf is malformed", done.words)
+
+    def test_captured_process_without_a_rollup_is_shown_as_unreadable(self):
+        """As one that a user other than root has captured."""
+        target, pid = self.capture()
+        (target / str(pid) / "smaps_rollup").unlink()
+        rss = harness.PAGE_SIZE * int((target / str(pid) / "statm").read_text().split()[1])
+        config = self.configure('Other "all"')
+        columns = "pid,rss,source"
+        done = self.live(
+            "-C", config, "-S", target, "--processes", "-jc", columns
+        )
+        rows = {row["pid"]: row for row in json.loads(done.text)[1:]}
+        self.assertEqual(rows[pid]["source"], "unreadable")
+        # Guessed: the parts of rss are rounded.
+        self.assertAlmostEqual(rows[pid]["rss"], rss, delta=KIB)
+        self.assertEqual(rows[os.getpid()]["source"], "read")
+        self.assertIn("capture ProcRoot as root: it lacks", done.words)
 
     def test_user_nobody_sees_rss_and_counts(self):
         harness.need_root("becomes nobody")

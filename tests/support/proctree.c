@@ -64,6 +64,15 @@ struct fake fake_child(const struct fake *parent, uint32_t pid) {
   return f;
 }
 
+void proctree_make_own(const struct proctree *t) {
+  char path[PATH_SIZE], target[16];
+
+  snprintf(path, sizeof(path), "%s/self", t->root);
+  snprintf(target, sizeof(target), "%d", (int)getpid());
+  if (symlink(target, path) < 0)
+    fail(path);
+}
+
 int proctree_setup(void **state) {
   static struct proctree tree;
 

@@ -49,6 +49,10 @@ void proctree_remove(struct proctree *t);
 int proctree_setup(void **state);
 int proctree_teardown(void **state);
 
+/* Makes it a tree of our own pid namespace, as far as its users see: a
+ * kernel's, and not a captured one. */
+void proctree_make_own(const struct proctree *t);
+
 /* Writes all files of a process, over those that are there. */
 void proctree_put(const struct proctree *t, const struct fake *f);
 

@@ -27,6 +27,13 @@ struct fake reading_server(uint32_t pid) {
                        .shared_kb = 2048};
 }
 
+void reading_make_own(struct reading_world *f) {
+  proctree_make_own(&f->tree);
+  procfs_free(f->procfs);
+  assert_int_equal(procfs_new(f->tree.root, &f->procfs), 0);
+  reading_restart(f, 60 * NS_PER_S);
+}
+
 void reading_put(const struct reading_world *f, struct fake fake) {
   proctree_put(&f->tree, &fake);
 }

@@ -30,6 +30,9 @@ int reading_unmake(void **state);
 /* Makes the reader anew, with this limit. */
 void reading_restart(struct reading_world *f, uint64_t read_timeout_ns);
 
+/* Makes the tree one of our own pid namespace, and not a captured one. */
+void reading_make_own(struct reading_world *f);
+
 /* Returns a server of 8 MiB, of which 2 MiB are shared. */
 struct fake reading_server(uint32_t pid);
 

@@ -282,13 +282,7 @@ void world_start(struct world *w, struct fake f) {
   world_run(w, 1);
 }
 
-void world_make_own(const struct world *w) {
-  char path[128], target[16];
-
-  snprintf(path, sizeof(path), "%s/self", w->tree.root);
-  snprintf(target, sizeof(target), "%d", (int)getpid());
-  assert_int_equal(symlink(target, path), 0);
-}
+void world_make_own(const struct world *w) { proctree_make_own(&w->tree); }
 
 void world_put_mapped(const struct world *w, struct fake f, const char *name) {
   const struct fake_mapping mapping = {.name = name,

@@ -33,16 +33,15 @@
 
 void measurer_init(struct measurer *m, struct procfs *procfs,
                    struct reader *reader, struct diag *diags) {
-  *m = (struct measurer){
-      .reader = reader,
-      .diags = diags,
-      .cycle = {.procfs = procfs,
-                .page_size = reader->page_size,
-                .tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK),
-                .kernel_fields = FIELDS_SINCE_4_14,
-                .mappings_most = MAPPINGS_MOST},
-      .sampler = {.cycle = &m->cycle, .diags = diags},
-      .aggregate = {.cycle = &m->cycle}};
+  *m = (struct measurer){.reader = reader,
+                         .diags = diags,
+                         .cycle = {.procfs = procfs,
+                                   .page_size = reader->page_size,
+                                   .tick_ns = reader->tick_ns,
+                                   .kernel_fields = FIELDS_SINCE_4_14,
+                                   .mappings_most = MAPPINGS_MOST},
+                         .sampler = {.cycle = &m->cycle, .diags = diags},
+                         .aggregate = {.cycle = &m->cycle}};
 }
 
 void measurer_watch_kernel(struct measurer *m) {

@@ -26,6 +26,7 @@ struct procfs {
   int root_fd;               /* of dir */
   unsigned n_kept, max_kept; /* files */
   bool has_own_pids;
+  bool is_captured;
   _Atomic(const char *) announced;
   struct procfs_entry *entries;
   size_t n_entries, cap_entries;
@@ -115,6 +116,8 @@ static int new_handle(int at_fd, const char *path, struct procfs **ret) {
     procfs_free(p);
     return rc < 0 ? rc : -EIO;
   }
+  p->has_own_pids = detect_own_pids(p->root_fd);
+  p->is_captured = !p->has_own_pids && !is_kernels(p->root_fd);
   *ret = p;
   return 0;
 }
@@ -132,7 +135,6 @@ int procfs_new(const char *root, struct procfs **ret) {
   if (rc != 0)
     return rc;
   p->max_kept = max_kept_files(p->root_fd);
-  p->has_own_pids = detect_own_pids(p->root_fd);
   rc = procfs_list(p, &entries, &n);
   if (rc != 0) {
     procfs_free(p);
@@ -490,6 +492,8 @@ int procfs_read_link(struct procfs *p, uint32_t pid, const char *name,
 }
 
 bool procfs_has_own_pids(const struct procfs *p) { return p->has_own_pids; }
+
+bool procfs_is_captured(const struct procfs *p) { return p->is_captured; }
 
 int procfs_is_same_mm(struct procfs *p, uint32_t pid_a, uint32_t pid_b,
                       bool *ret) {

@@ -160,6 +160,9 @@ int procfs_read_link(struct procfs *p, uint32_t pid, const char *name,
  */
 bool procfs_has_own_pids(const struct procfs *p);
 
+/* True for a captured tree: a file that it lacks may have been unreadable. */
+bool procfs_is_captured(const struct procfs *p);
+
 /*
  * Asks with kcmp(2) if two processes run in one address space (vfork,
  * CLONE_VM), which needs the right to ptrace both. *ret is set on 0 only. Only

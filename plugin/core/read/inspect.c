@@ -48,7 +48,9 @@ static int read_executable(struct inspect_ctx *in, uint32_t pid,
   struct span path;
   int rc = procfs_read_link(in->procfs, pid, "exe", &path);
 
-  seen->is_executable_denied = rc == PROCFS_DENIED;
+  seen->is_executable_denied =
+      rc == PROCFS_DENIED ||
+      (rc == PROCFS_GONE && procfs_is_captured(in->procfs));
   if (rc != 0)
     return rc < 0 ? rc : 0;
   if (path.len > strlen(DELETED) &&

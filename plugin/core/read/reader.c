@@ -8,6 +8,7 @@
 
 #include "base/duration.h"
 #include "proc/cheap_files.h"
+#include "proc/units.h"
 #include "read/pid_file.h"
 #include "read/rollup_reader.h"
 
@@ -227,9 +228,15 @@ int reader_init(struct reader *r, const struct reader_setup *setup) {
                                  .work = do_job,
                                  .heartbeat = count_heartbeats,
                                  .ctx = r};
+  struct units units;
+  int rc;
 
-  *r = (struct reader){.setup = *setup,
-                       .page_size = (uint64_t)sysconf(_SC_PAGESIZE)};
+  *r = (struct reader){.setup = *setup};
+  rc = units_read(setup->procfs, &units);
+  if (rc < 0)
+    return rc;
+  r->page_size = units.page_size;
+  r->tick_ns = NS_PER_S / units.ticks;
   r->names = calloc(1, sizeof(*r->names));
   if (!r->names)
     return -ENOMEM;

@@ -23,13 +23,14 @@
 
 struct reader {
   struct reader_setup setup;
-  uint64_t now_ns; /* start of the cycle */
-  uint64_t page_size;
+  uint64_t now_ns;             /* start of the cycle */
+  uint64_t page_size, tick_ns; /* of the kernel of the tree (proc/units.h) */
   struct worker_pool *pool;
   struct shared_names *names;
 };
 
-/* Returns 0, or -ENOMEM and leaves nothing to release. */
+/* Returns 0, or what units_read() does or -ENOMEM, and leaves nothing to
+ * release. */
 int reader_init(struct reader *r, const struct reader_setup *setup);
 
 /* Does not wait for hung reads. */

@@ -4,16 +4,18 @@
 
 #include "proc/cheap_files.h"
 
-/* Kernels without CONFIG_PROC_PAGE_MONITOR have no smaps_rollup. A missing file
- * looks like a process that has ended, unless statm shows its memory. */
+/* A missing file looks like a process that has ended, unless statm shows its
+ * memory. Then it could not be captured, or the kernel has no smaps_rollup
+ * (CONFIG_PROC_PAGE_MONITOR). */
 static int explain_missing(const struct rollup_reader *r, uint32_t pid) {
   struct statm_sample statm;
 
-  return !r->has_rollup &&
-                 statm_read_of(r->pages.procfs, pid, NULL, &statm) == 0 &&
-                 statm_has_mm(&statm)
-             ? -ENOSYS
-             : PROCFS_GONE;
+  if (statm_read_of(r->pages.procfs, pid, NULL, &statm) != 0 ||
+      !statm_has_mm(&statm))
+    return PROCFS_GONE;
+  if (procfs_is_captured(r->pages.procfs))
+    return PROCFS_DENIED;
+  return r->has_rollup ? PROCFS_GONE : -ENOSYS;
 }
 
 /* True if another process has come to the pid since the inspection. The audit

@@ -161,12 +161,48 @@ WORLD_TEST(refused_executable_is_reported_if_a_rule_uses_it) {
 }
 
 WORLD_TEST(kernel_without_rollups_differs_from_a_process_that_ended) {
+  world_make_own(w);
   world_watch(w, collected_process(10, "a"));
   proctree_unlink(&w->tree, "10/smaps_rollup");
   world_run(w, 0);
   assert_int_equal(world_counts(w)->vanished, 0);
   assert_int_equal(world_diag(w, DIAG_NO_ROLLUP)->count, 1);
   world_assert(w, "g", "pss=nan resident=140k");
+}
+
+/* Before and after another one was read. */
+WORLD_TEST(what_a_captured_tree_lacks_was_unreadable) {
+  static const char *const missing[] = {"10", "11"};
+
+  world_group(w, "a", "Comm", "a", NULL, NULL);
+  world_group(w, "b", "Comm", "b", NULL, NULL);
+  for (size_t i = 0; i < LENGTH(missing); i++) {
+    char path[32];
+
+    world_put(w, collected_process(10, "a"));
+    world_put(w, collected_process(11, "b"));
+    snprintf(path, sizeof(path), "%s/smaps_rollup", missing[i]);
+    proctree_unlink(&w->tree, path);
+    world_run(w, 0);
+    world_run(w, 10);
+    assert_int_equal(world_counts(w)->vanished, 0);
+    assert_int_equal(world_diag(w, DIAG_NO_ROLLUP)->count, 0);
+    assert_int_equal(world_counts(w)->denied, 1);
+    assert_true(collector_results(w->collector)->is_captured);
+    world_assert(w, i ? "b" : "a", "pss=nan resident=140k unreadable=1");
+    world_assert(w, i ? "a" : "b", "pss=120k unreadable=0");
+    world_stop(w);
+  }
+}
+
+WORLD_TEST(an_executable_that_a_captured_tree_lacks_is_reported) {
+  struct fake f = collected_process(10, "thing");
+
+  f.exe = NULL;
+  world_put(w, f);
+  world_group(w, "h", "Executable", "/usr/bin/thing", NULL, NULL);
+  world_run(w, 0);
+  assert_int_equal(world_diag(w, DIAG_EXECUTABLE_DENIED)->count, 1);
 }
 
 WORLD_TEST(a_tree_without_processes_fails_until_it_has_some) {

@@ -68,3 +68,24 @@ TEST(sums_have_what_was_read_and_what_has_grown_since) {
     world_remove(&w);
   }
 }
+
+/* The tree of another machine, with a file of its units. */
+TEST(a_captured_tree_has_pages_and_ticks_of_its_own) {
+  struct fake f = process(10, 65536);
+  struct world w;
+
+  test_set_page_size(65536);
+  world_make(&w);
+  world_group(&w, "g", "Comm", "g", NULL, NULL);
+  f.starttime = 2500;
+  world_put(&w, f);
+  proctree_print(&w.tree, 0, "uptime", "110.00 7.00\n");
+  proctree_print(&w.tree, 0, "getconf", "PAGESIZE 65536\nCLK_TCK 250\n");
+  test_set_page_size(4096);
+  world_run(&w, 0);
+  expect_kb(&w, "ps_vm", 64000);
+  expect_kb(&w, "resident", 65536 + 4096);
+  world_assert(&w, "g", "pss=%uk pss_error=0 uptime=100", 65536 + 2048);
+  world_expect(&w, 1, "g", "pss=%uk pss_error=0 uptime=100", 65536 + 2048);
+  world_remove(&w);
+}

@@ -182,6 +182,22 @@ TEST(refusals_are_counted_by_file) {
   log_denials(0, 2, "(smaps_rollup: 0, exe: 2, all files: 0; first: 0 \"\")");
 }
 
+TEST(what_a_captured_tree_lacks_is_logged_as_such) {
+  struct cycle_results results = {.is_captured = true};
+  struct log_state s = {.scarce = 0};
+
+  results.diags[DIAG_ROLLUP_DENIED] =
+      (struct diag){.count = 2, .pid = 12, .comm = "web"};
+  stub_clear();
+  log_results(&s, &results);
+  assert_int_equal(stub.n_logs, 1);
+  assert_string_equal(
+      stub.logs[0],
+      "smaps plugin: capture ProcRoot as root: it lacks files of processes "
+      "(smaps_rollup: 2, exe: 0, all files: 0; first: 12 \"web\"), so their "
+      "values are guessed or unknown");
+}
+
 long __real_syscall(long, ...);
 long __wrap_syscall(long, ...);
 long __wrap_syscall(long number, ...) {

@@ -130,31 +130,37 @@ FIXTURE_TEST(faults_are_read_if_they_can_break_sharing) {
 }
 
 /* Files that can be missing; a rollup that was read before says that it is the
- * process and not the kernel. */
+ * process and not the kernel. A captured tree lacks what could not be read. */
 FIXTURE_TEST(kernel_without_rollup_differs_from_a_process_that_ended) {
   static const struct {
     const char *missing[2];
     bool has_rollup, has_mm;
-    int result;
+    int of_kernel, captured;
   } cases[] = {
-      {{NULL}, false, true, 0},
-      {{"10/smaps_rollup"}, false, true, -ENOSYS},
-      {{"10/smaps_rollup"}, false, false, PROCFS_GONE},
-      {{"10/smaps_rollup"}, true, true, PROCFS_GONE},
-      {{"10/smaps_rollup", "10/statm"}, false, true, PROCFS_GONE},
-      {{"10"}, false, true, PROCFS_GONE},
+      {{NULL}, false, true, 0, 0},
+      {{"10/smaps_rollup"}, false, true, -ENOSYS, PROCFS_DENIED},
+      {{"10/smaps_rollup"}, false, false, PROCFS_GONE, PROCFS_GONE},
+      {{"10/smaps_rollup"}, true, true, PROCFS_GONE, PROCFS_DENIED},
+      {{"10/smaps_rollup", "10/statm"}, false, true, PROCFS_GONE, PROCFS_GONE},
+      {{"10"}, false, true, PROCFS_GONE, PROCFS_GONE},
   };
 
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    reading_restart(f, 60 * NS_PER_S);
+  for (size_t n = 0; n < 2 * LENGTH(cases); n++) {
+    size_t i = n % LENGTH(cases);
+    bool is_captured = n < LENGTH(cases);
+
     reading_put(f, reading_server(10));
+    if (n == LENGTH(cases))
+      reading_make_own(f);
+    reading_restart(f, 60 * NS_PER_S);
     if (cases[i].has_rollup)
       assert_int_equal(reading_run(f, READ_ROLLUP).result, 0);
     if (!cases[i].has_mm)
       reading_write(f, "10/statm", "0 0 0 0 0 0 0\n");
     for (int j = 0; j < 2 && cases[i].missing[j]; j++)
       proctree_unlink(&f->tree, cases[i].missing[j]);
-    assert_int_equal(reading_run(f, READ_ROLLUP).result, cases[i].result);
+    assert_int_equal(reading_run(f, READ_ROLLUP).result,
+                     is_captured ? cases[i].captured : cases[i].of_kernel);
   }
 }
 
@@ -189,6 +195,7 @@ FIXTURE_TEST(dead_main_thread_is_read_through_a_live_one) {
   struct fake live = reading_server(12);
   struct read_job job;
 
+  reading_make_own(f);
   f->p.is_dead_leader = true;
   reading_write(f, "10/smaps_rollup", "");
   reading_write(f, "10/statm", "0 0 0 0 0 0 0\n");
