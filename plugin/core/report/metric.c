@@ -161,6 +161,17 @@ static metric_set default_set(void) {
   return set;
 }
 
+/* What the cheap files show between readings. */
+#define FOLLOWED                                                               \
+  (1U << ROLLUP_RSS | 1U << ROLLUP_PSS | 1U << ROLLUP_PSS_ANON |               \
+   1U << ROLLUP_PSS_FILE | 1U << ROLLUP_PSS_SHMEM | 1U << ROLLUP_ANONYMOUS |   \
+   1U << ROLLUP_SWAP | 1U << ROLLUP_SWAP_PSS)
+
+/* Only a reading shows that it has changed. */
+static bool is_of_readings(const struct metric *m) {
+  return m->source == FROM_ROLLUP && !(FOLLOWED >> m->field & 1);
+}
+
 metric_set metric_find(const char *word, struct config_error *reason) {
   if (strcasecmp(word, "default") == 0)
     return default_set();
@@ -168,7 +179,8 @@ metric_set metric_find(const char *word, struct config_error *reason) {
     return ((metric_set)1 << METRICS) - 1;
   for (size_t i = 0; i < METRICS; i++)
     if (strcasecmp(word, metrics[i].name) == 0)
-      return (metric_set)1 << i;
+      return (metric_set)1 << i |
+             (is_of_readings(&metrics[i]) ? metric_find("age", reason) : 0);
   config_error_format(reason, "expected \"default\", \"detail\" or names of "
                               "values, such as \"pss\" or \"private_dirty\"; "
                               "collectd-smaps(5) lists them");

@@ -26,8 +26,9 @@ struct report {
 
 /*
  * The metrics that a word of Report names: "default", "detail" (all metrics) or
- * the name of one metric; the case is ignored. Returns 0 for another word, with
- * the expected words in *reason.
+ * the name of one metric; the case is ignored. "age" comes with a metric that
+ * is as old as the readings, because no error says so. Returns 0 for another
+ * word, with the expected words in *reason.
  */
 metric_set metric_find(const char *word, struct config_error *reason);
 
