@@ -55,7 +55,8 @@ class ValuesOfShapes(IntegrationTest):
 
     def test_allocated_memory_is_measured(self):
         """Private memory is USS, also that of several processes; shared memory
-        and a mapped file are in PSS once, and are USS if one alone maps them.
+        and a mapped file are in PSS once, and are USS if one alone maps them
+        once; if it maps them twice, they seem shared.
         Of the 48 MiB that three processes see copy on write, two have rewritten
         12, which leaves the root's own 12 to the root alone."""
         for kind, options, expected in (
@@ -66,6 +67,7 @@ class ValuesOfShapes(IntegrationTest):
             ("cow", {"mib": 48, "rewrite_mib": 12, "children": 2},
              (48 + 2 * 12, 3 * 12, 3 * 48, 3 * 36)),
             ("file", {"mib": 32, "children": 3}, (32, 0, 96, 96)),
+            ("twice", {"mib": 32}, (32, 0, 64, 64)),
         ):  # fmt: skip
             with self.subTest(kind, **options):
                 shape = self.start_shape(kind, **options)

@@ -352,6 +352,19 @@ static void run_shm(struct shape *s) {
   shape_stand(s);
 }
 
+/* One shared mapping, which the root alone has, at two addresses. */
+static void run_twice(struct shape *s) {
+  char *memory = shape_map_small(s->bytes, MAP_SHARED);
+  /* Of shared memory an old size of 0 makes another mapping of it. */
+  char *again = mremap(memory, 0, s->bytes, MREMAP_MAYMOVE);
+
+  if (again == MAP_FAILED)
+    shape_die("mremap");
+  shape_write(memory, s->bytes);
+  shape_read(again, s->bytes);
+  shape_stand(s);
+}
+
 static void rewrite(const struct shape *s, char *memory) {
   shape_write(memory, s->rewrite_bytes);
 }
@@ -595,6 +608,7 @@ static void run_churn(struct shape *s) {
 static const struct kind shape_kinds[] = {
     {"anon", run_anon, "grow", 0},
     {"shm", run_shm, "grow", 3},
+    {"twice", run_twice, "grow", 0},
     {"cow", run_cow, "grow", 3},
     {"file", run_file, "grow", 3},
     {"huge", run_huge, "grow", 0},

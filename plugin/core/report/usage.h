@@ -42,7 +42,7 @@ struct usage {
 
   struct rollup rollup; /* sums; `known` are the fields that all members have */
   uint64_t rolled_up;   /* members in these sums */
-  uint64_t uss;         /* would be freed if the processes ended */
+  uint64_t uss;         /* mapped once: freed if the processes end */
   /* The part of `resident` in these sums, without members that cannot be read,
    * and the part of Pss that was guessed for those members. */
   uint64_t resident_rolled_up, unread_pss;
