@@ -158,3 +158,5 @@ void hints_log(const struct settings *settings, const bool *is_idle,
         WARNING("%s: \"%s\" %s", r->text ? r->text : "a rule", s->pattern, why);
     }
 }
+
+void hints_log_text(const char *text) { WARNING("%s", text); }

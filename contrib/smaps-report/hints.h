@@ -13,4 +13,7 @@
 void hints_log(const struct settings *settings, const bool *is_idle,
                bool averages_mapcounts);
 
+/* Logs another warning. */
+void hints_log_text(const char *text);
+
 #endif

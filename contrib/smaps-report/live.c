@@ -1,4 +1,5 @@
 #include "live.h"
+#include "containers.h"
 #include "explain.h"
 #include "load.h"
 #include "view.h"
@@ -77,8 +78,10 @@ static int read_all_mappings(const struct options *o, struct probe *probe,
 
 static void log_hints(const struct probe *p, const struct document *d) {
   bool *is_idle = explain_idle_rules(d);
+  char *unknown = containers_unknown(d);
 
-  probe_log_hints(p, is_idle);
+  probe_log_hints(p, is_idle, unknown);
+  free(unknown);
   free(is_idle);
 }
 

@@ -399,9 +399,12 @@ void probe_free(struct probe *p) {
   free(p);
 }
 
-void probe_log_hints(const struct probe *p, const bool *is_idle) {
+void probe_log_hints(const struct probe *p, const bool *is_idle,
+                     const char *unknown) {
   hints_log(&p->settings, is_idle,
             collector_results(p->collector)->averages_mapcounts);
+  if (unknown)
+    hints_log_text(unknown);
 }
 
 /* ---- cycles ---- */

@@ -34,8 +34,10 @@ int probe_new(const struct probe_setup *setup, struct probe **ret,
               struct config_error *reason);
 void probe_free(struct probe *p);
 
-/* Logs why a rule that took no process may be a mistake: see hints.h. */
-void probe_log_hints(const struct probe *p, const bool *is_idle);
+/* Logs why a rule that took no process may be a mistake, see hints.h, and the
+ * warning about unknown containers, if there is one. */
+void probe_log_hints(const struct probe *p, const bool *is_idle,
+                     const char *unknown);
 
 /* Reads the processes, and makes the snapshot (smaps-snapshot(5)) of that.
  * Returns 0 and the text, which the caller frees, or a negative errno with the

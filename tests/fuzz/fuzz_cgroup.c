@@ -13,7 +13,8 @@ static void require_component(struct span part, struct span path) {
 }
 
 static void look_at_path(struct span path) {
-  struct span unit, slice, container;
+  struct cgroup_containers containers;
+  struct span unit, slice;
 
   if (cgroup_unit(path, &unit)) {
     require_component(unit, path);
@@ -25,8 +26,15 @@ static void look_at_path(struct span path) {
     if (slice.len != 7 || memcmp(slice.text, "-.slice", 7) != 0)
       require_component(slice, path);
   }
-  if (cgroup_container(path, &container))
-    require_component(container, path);
+  cgroup_parse_containers(path, &containers);
+  require(containers.n <= CGROUP_NESTED_MAX);
+  for (size_t i = 0; i < containers.n; i++) {
+    const struct cgroup_container *c = &containers.at[i];
+
+    require(c->runtime != CGROUP_NO_CONTAINER && c->end <= path.len);
+    require(memchr(c->id, '\0', sizeof(c->id)) && c->name_at <= strlen(c->id));
+    require(!c->has_digits || strspn(c->id, "0123456789abcdef") == 64);
+  }
 }
 
 static void look_for_memory(const char *text, size_t size) {

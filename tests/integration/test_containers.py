@@ -16,11 +16,93 @@ from harness import (
     stage,
     wait_until,
 )
+from report import run
+from test_captured import MODERN, WrittenTree, rollup_text
 from test_hang import Hung, readers_of
 from test_service import AppArmorRules, find_opened
 
 IDS = [digits * 16 for digits in ("5c2a", "7e01", "90ab", "d3f4")]
 ID, OTHER_ID = IDS[:2]
+
+
+class Paths(IntegrationTest):
+    """What the default rules make of the path of a control group."""
+
+    def setUp(self):
+        self.root = stage().new_directory()
+        self.tree = WrittenTree()
+        self.pids = 100
+
+    def put(self, cgroup, **files):
+        self.pids += 1
+        self.tree.add(
+            self.pids,
+            cgroup=f"0::{cgroup}\n",
+            smaps_rollup=rollup_text(MODERN),
+            **files,
+        )
+
+    def report(self, command, options=""):
+        config = self.root / "collectd.conf"
+        config.write_text(
+            f'LoadPlugin smaps\n<Plugin smaps>\nProcRoot "{self.tree.path}"\n'
+            f'ContainerRoot "{self.root}"\n{options}\n</Plugin>\n'
+        )
+        return run(command, "-C", config)
+
+    def groups(self):
+        """The names of the groups that have processes, sorted."""
+        lines = self.report("live").text.split("\n\n")[1].splitlines()[1:]
+        return sorted(line.split()[-1] for line in lines if line.split()[4] != "0")
+
+    def test_group_has_the_name_that_the_path_has(self):
+        task = "0123456789abcdef" * 2
+        self.put(f"/ecs/{task}/{task}-1234567890")
+        self.put("/default/redis")
+        self.put("/machine.slice/machine-my\\x2dweb.scope/payload")
+        self.put("/machine.slice/machine-lxc\\x2d12\\x2ddb.scope")
+        self.put(
+            "/nomad.slice/share.slice/"
+            "0b1c2d3e-4f50-6172-8394-a5b6c7d8e9f0.api.scope"
+        )
+        self.put("/lxc.payload.web-1")
+        (self.root / "var/lib/lxc/web").mkdir(parents=True)
+        self.assertEqual(
+            self.groups(),
+            [f"{task}-1234567890", "api", "db", "my-web", "redis", "web"],
+        )
+
+    def test_check_shows_what_looks_like_a_container_and_is_not_known(self):
+        half = "0123456789abcdef" * 2
+        uuid = "0b1c2d3e-4f50-6172-8394-a5b6c7d8e9f0"
+        self.put(f"/garden/{uuid}/init")
+        self.put(f"/garden/{uuid}")
+        self.put(f"/box/x-{half}")
+        # These are known, or have another meaning.
+        self.put(f"/docker/{half}{half}")
+        self.put(f"/machine.slice/libpod-conmon-{half}{half}.scope")
+        self.put(f"/system.slice/run-r{half}.scope")
+        self.put(f"/system.slice/dev-disk-by\\x2duuid-{uuid}.mount")
+        self.put(f"/kubepods.slice/kubepods-pod{uuid.replace('-', '_')}.slice")
+        self.put("/system.slice/abcdef0123456789.scope")
+        said = [
+            line
+            for line in self.report("check").words.splitlines()
+            if "like containers" in line
+        ]
+        self.assertEqual(len(said), 1, said)
+        self.assertRegex(
+            said[0],
+            rf" no rule takes their processes \(3\): /garden/{uuid}, "
+            f"/box/x-{half}; see ",
+        )
+        # The rule that it shows takes the first, and those beside it.
+        rule = re.search('<Group "[^"]*"> CgroupMatch "[^"]*"$', said[0])[0]
+        rule = rule.replace("> ", ">\n") + "\n</Group>\nOther \"rest\""
+        self.assertIn(
+            f"no rule takes their processes (1): /box/x-{half}; see ",
+            self.report("check", rule).words,
+        )
 
 
 class Containers(CgroupMixin, IntegrationTest):

@@ -288,91 +288,190 @@ size_t cgroup_unit_kept(const char *unit) {
   return is_numbered(instance) || begins_with_id(at + 1, '.') ? kept : len;
 }
 
-static bool is_hex(struct span s) {
-  for (size_t i = 0; i < s.len; i++)
-    if (!is_hex_digit(s.text[i]))
-      return false;
-  return true;
-}
-
 /*
- * 0123…                                 Docker and Kubernetes with cgroupfs
- * docker-0123….scope                    with systemd; crio-, libpod-
- * kubepods-….slice:cri-containerd:0123… containerd set to another driver
- * libpod-conmon-0123….scope             the monitor of that container
- *
- * Slices are named after pods, never after containers.
+ * What a component of a path means: the first row that fits counts. To know
+ * another runtime, add a row.
  */
-static bool parse_id(struct span component, struct span *ret) {
-  struct span id, runtime;
+static const struct row {
+  const char *above;  /* the component above; NULL any; "/x": x at the top */
+  const char *prefix; /* "*-": anything that ends so */
+  /* Of the id: a number is so many hexadecimal digits, "#" a decimal number,
+   * "*" the rest, anything else is itself. */
+  const char *shape;
+  const char *suffix;          /* may be missing behind 64 digits */
+  enum cgroup_runtime runtime; /* CGROUP_NO_CONTAINER: it is none */
+  char before_name; /* the name follows it in the id; 0: files have it, or the
+                       id is the name */
+} rows[] = {
+    /* podman 5.4, libpod/oci_conmon_linux.go: conmon, also CRI-O's, is the
+     * monitor of a container. */
+    {NULL, "*conmon-", "64", ".scope", CGROUP_NO_CONTAINER, 0},
+    /* moby 28, daemon/oci_linux.go */
+    {NULL, "docker-", "64", ".scope", CGROUP_DOCKER, 0},
+    {"docker", "", "64", "", CGROUP_DOCKER, 0},
+    /* podman 5.4, libpod/container_internal_linux.go; the second in the group
+     * of a service */
+    {NULL, "libpod-", "64", ".scope", CGROUP_PODMAN, 0},
+    {NULL, "libpod-payload-", "64", "", CGROUP_PODMAN, 0},
+    /* cri-o 1.32, internal/config/cgmgr; containerd 2.0, internal/cri: the
+     * third where runc is not told of systemd */
+    {NULL, "crio-", "64", ".scope", CGROUP_KUBERNETES, 0},
+    {NULL, "cri-containerd-", "64", ".scope", CGROUP_KUBERNETES, 0},
+    {NULL, "*:cri-containerd:", "64", "", CGROUP_KUBERNETES, 0},
+    /* kata-containers 3.2, src/runtime: pkg/resourcecontrol (the group of the
+     * pod), virtcontainers/sandbox.go (threads of the virtual machine) */
+    {NULL, "kata_", "64", "", CGROUP_KUBERNETES, 0},
+    {"kata_overhead", "", "64", "", CGROUP_KUBERNETES, 0},
+    /* nerdctl 2.0, pkg/cmd/container/run_cgroup_linux.go; with cgroupfs, and
+     * as `ctr run` does, /NAMESPACE/ID (containerd 2.0, pkg/oci/spec.go) */
+    {NULL, "nerdctl-", "64", ".scope", CGROUP_NERDCTL, 0},
+    {"/default", "", "64", "", CGROUP_NERDCTL, 0},
+    {"/default", "", "*", "", CGROUP_CONTAINERD, 0},
+    {"/k8s.io", "", "*", "", CGROUP_CONTAINERD, 0},
+    /* Other runtimes, and other parents of these. */
+    {NULL, "*-", "64", ".scope", CGROUP_OTHER, 0},
+    {NULL, "*:", "64", "", CGROUP_OTHER, 0},
+    {NULL, "", "64", ".scope", CGROUP_OTHER, 0},
+    /* AWS ECS, as its hosts show it: /ecs/TASK/TASK-NUMBER */
+    {NULL, "", "32-#", "", CGROUP_ECS, 0},
+    /* nomad 1.7, client/lib/cgroupslib: ALLOCATION.TASK.scope */
+    {NULL, "", "8-4-4-4-12.*", ".scope", CGROUP_NOMAD, '.'},
+    /* lxc 6.0, src/lxc/cgroups/cgfsng.c; 3.1; before */
+    {NULL, "lxc.payload.", "*", "", CGROUP_LXC, 0},
+    {"lxc.payload", "", "*", "", CGROUP_LXC, 0},
+    {"lxc", "", "*", "", CGROUP_LXC, 0},
+    /* libvirt 10, src/util/virsystemd.c: its virtual machines are no
+     * containers, its LXC is; systemd 257, src/nspawn/nspawn-register.c */
+    {NULL, "machine-qemu\\x2d", "*", ".scope", CGROUP_NO_CONTAINER, 0},
+    {NULL, "machine-lxc\\x2d", "#\\x2*", ".scope", CGROUP_MACHINE, '-'},
+    {NULL, "machine-", "*", ".scope", CGROUP_MACHINE, 0},
+    {NULL, "systemd-nspawn@", "*", ".service", CGROUP_MACHINE, 0},
+};
 
-  strip_suffix(&component, ".scope");
-  if (component.len < ID_LEN)
-    return false;
-  runtime = (struct span){component.text, component.len - ID_LEN};
-  id = (struct span){component.text + runtime.len, ID_LEN};
-  if (!is_hex(id) || has_suffix(runtime, "conmon-"))
-    return false;
-  if (runtime.len > 0 && !has_suffix(runtime, "-") && !has_suffix(runtime, ":"))
-    return false;
-  *ret = id;
-  return true;
-}
+static bool has_shape(const char *shape, struct span id) {
+  struct cursor s = cursor_begin(id.text, id.len);
+  struct cursor want = cursor_begin(shape, strlen(shape));
+  uint64_t number;
 
-/* LXC: lxc.payload.NAME since 4.0, lxc.payload/NAME in 3.1, lxc/NAME before. */
-static bool parse_lxc(struct span above, struct span component,
-                      struct span *ret) {
-  if (!strip_prefix(&component, "lxc.payload.") &&
-      !span_is(above, "lxc.payload") && !span_is(above, "lxc"))
-    return false;
-  *ret = component;
-  return true;
-}
-
-/* systemd-nspawn, started as a service or by hand. libvirt gives its virtual
- * machines such a scope too; they are not containers. */
-static bool parse_machine(struct span component, struct span *ret) {
-  struct span name = component;
-
-  if (!strip_prefix(&name, "systemd-nspawn@") ||
-      !strip_suffix(&name, ".service")) {
-    name = component;
-    if (!strip_prefix(&name, "machine-") || !strip_suffix(&name, ".scope") ||
-        strip_prefix(&name, "qemu\\x2d"))
+  while (!cursor_is_done(&want) && !cursor_is_done(&s)) {
+    if (parse_char(&want, '*'))
+      return true;
+    if (parse_u64(&want, &number)) {
+      for (; number > 0 && !cursor_is_done(&s) && is_hex_digit(*s.at); number--)
+        s.at++;
+      if (number > 0)
+        return false;
+    } else if (parse_char(&want, '#') ? !parse_u64(&s, &number)
+                                      : !parse_char(&s, *want.at++)) {
       return false;
+    }
   }
-  *ret = name;
-  return true;
+  return cursor_is_done(&want) && cursor_is_done(&s);
 }
 
-/* systemd-nspawn calls its scope NAME.scope with --register=no, and in systemd
- * 262 always. Only the subgroup distinguishes it from other scopes. */
-static bool parse_payload(struct span above, struct span component,
-                          struct span *ret) {
-  struct span name;
+/* Strips the component of its prefix and suffix. */
+static bool fits(const struct row *r, struct span above, bool is_second,
+                 struct span *component) {
+  const char *prefix = r->prefix;
+  bool is_digits = strcmp(r->shape, "64") == 0;
 
-  if (!span_is(component, "payload") || parse_machine(above, &name) ||
-      !strip_suffix(&above, ".scope"))
+  if (r->above && !span_is(above, r->above) &&
+      !(is_second && *r->above == '/' && span_is(above, r->above + 1)))
     return false;
-  *ret = above;
+  if (*r->suffix && !strip_suffix(component, r->suffix) && !is_digits)
+    return false;
+  if (*prefix == '*') {
+    size_t n = strlen(++prefix) + ID_LEN;
+
+    if (component->len <= n)
+      return false;
+    component->text += component->len - n;
+    component->len = n;
+  }
+  return (!*prefix || strip_prefix(component, prefix)) &&
+         has_shape(r->shape, *component);
+}
+
+/* Names of units have "\x2d" for a dash, and so on (systemd 257,
+ * src/basic/unit-name.c). */
+static void copy_id(struct span s, bool is_escaped, char *ret) {
+  struct cursor at = cursor_begin(s.text, s.len);
+
+  while (!cursor_is_done(&at)) {
+    char pair[] = "..";
+    uint64_t byte = 0;
+
+    if (is_escaped && parse_word(&at, "\\x")) {
+      struct cursor digits = {pair, pair + 2};
+
+      memcpy(pair, at.at, at.end - at.at < 2 ? 0 : 2);
+      if (!parse_hex(&digits, &byte) || !cursor_is_done(&digits))
+        byte = 0;
+      at.at += byte ? 2 : -2;
+    }
+    *ret++ = byte ? (char)byte : *at.at++;
+  }
+  *ret = '\0';
+}
+
+static void set_container(struct cgroup_container *c, const struct row *r,
+                          struct span id, size_t end) {
+  const char *name;
+
+  *c = (struct cgroup_container){.runtime = r->runtime,
+                                 .has_digits = strcmp(r->shape, "64") == 0,
+                                 .end = end};
+  copy_id(id, r->runtime == CGROUP_MACHINE, c->id);
+  name = r->before_name ? strchr(c->id, r->before_name) : NULL;
+  if (name && name[1])
+    c->name_at = (size_t)(name + 1 - c->id);
+}
+
+/* False if the component is no container. `end` is where it ends. */
+static bool parse_container(struct span above, bool is_second,
+                            struct span component, size_t end,
+                            struct cgroup_container *ret) {
+  static const struct row payload = {.shape = "*", .runtime = CGROUP_MACHINE};
+  struct span id;
+
+  if (component.len >= sizeof(ret->id) || above.len >= sizeof(ret->id))
+    return false;
+  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+    id = component;
+    if (!fits(&rows[i], above, is_second, &id))
+      continue;
+    if (rows[i].runtime)
+      set_container(ret, &rows[i], id, end);
+    return rows[i].runtime;
+  }
+  /* systemd-nspawn calls its scope NAME.scope with --register=no, and in
+   * systemd 262 always. Only the subgroup distinguishes it from others. */
+  if (!span_is(component, "payload") || !strip_suffix(&above, ".scope"))
+    return false;
+  set_container(ret, &payload, above, end);
   return true;
 }
 
-bool cgroup_container(struct span path, struct span *ret) {
+void cgroup_parse_containers(struct span path, struct cgroup_containers *ret) {
   struct cursor s = cursor_begin(path.text, path.len);
-  struct span id = {0}, name = {0}, above = {0}, component;
+  struct span above = {0}, component;
+  size_t depth = 0, end_above = 0, end;
 
+  ret->n = 0;
   while (next_component(&s, &component)) {
-    parse_id(component, &id);
-    if (span_is(component, "supervisor") && parse_machine(above, &name))
-      name = (struct span){0}; /* nspawn itself, beside its payload */
-    else if (!parse_lxc(above, component, &name) &&
-             !parse_payload(above, component, &name))
-      parse_machine(component, &name);
+    struct cgroup_container *last = ret->n ? &ret->at[ret->n - 1] : NULL, found;
+    bool is_inside = last && last->end == end_above;
+
+    end = (size_t)(component.text - path.text) + component.len;
+    depth += !span_is(component, "..");
+    if (is_inside && last->runtime == CGROUP_MACHINE &&
+        span_is(component, "supervisor"))
+      ret->n--; /* nspawn itself, beside its payload */
+    else if (!(is_inside && span_is(component, "payload")) &&
+             parse_container(above, depth == 2, component, end, &found) &&
+             (found.has_digits || !last || !last->has_digits))
+      ret->at[ret->n < CGROUP_NESTED_MAX ? ret->n++ : ret->n - 1] = found;
     above = component;
+    end_above = end;
   }
-  if (!id.text && !name.text)
-    return false;
-  *ret = id.text ? id : name;
-  return true;
 }

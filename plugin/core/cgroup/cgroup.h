@@ -40,9 +40,8 @@ bool cgroup_parse_limit(struct span text, uint64_t *ret_bytes);
 bool cgroup_parse_keyed(struct span text, const char *key, uint64_t *ret);
 
 /*
- * The next three functions search such a path. They return false and leave *ret
- * unchanged if the path has no unit, slice or container. The result points into
- * the path.
+ * The next two functions search such a path. They return false and leave *ret
+ * unchanged if the path has no unit or slice. The result points into the path.
  */
 
 /*
@@ -71,12 +70,44 @@ size_t cgroup_unit_kept(const char *unit);
  */
 bool cgroup_slice(struct span path, struct span *ret);
 
+/* Who has made a container, and so who knows its name. */
+enum cgroup_runtime {
+  CGROUP_NO_CONTAINER,
+  CGROUP_OTHER, /* its id is like those of Docker and others */
+  CGROUP_DOCKER,
+  CGROUP_PODMAN,
+  CGROUP_KUBERNETES, /* containerd or CRI-O for kubelet; Kata */
+  CGROUP_NERDCTL,
+  /* The next have names, and no files with them. */
+  CGROUP_CONTAINERD,
+  CGROUP_ECS,
+  CGROUP_NOMAD,
+  CGROUP_LXC,
+  CGROUP_MACHINE, /* systemd-nspawn, LXC of libvirt */
+};
+
+#define CGROUP_NESTED_MAX 4
+
+struct cgroup_container {
+  enum cgroup_runtime runtime;
+  bool has_digits; /* the id is 64 hexadecimal digits */
+  size_t name_at;  /* where in the id the name begins that stays the same */
+  size_t end;      /* of its part of the path */
+  char id[256];
+};
+
+/* Those that a path is in, the outermost first. */
+struct cgroup_containers {
+  size_t n;
+  struct cgroup_container at[CGROUP_NESTED_MAX];
+};
+
 /*
- * The container: the 64 hexadecimal digits that Docker, containerd, CRI-O and
- * Podman use, the innermost ones if they nest, else the name of an LXC or
- * systemd-nspawn container. A runtime's monitor (conmon) is not part of its
+ * Finds the containers in a path; of more than CGROUP_NESTED_MAX some in the
+ * middle are left out. A container with a name inside one with digits counts as
+ * a part of that one. A runtime's monitor (conmon) is not part of its
  * container.
  */
-bool cgroup_container(struct span path, struct span *ret);
+void cgroup_parse_containers(struct span path, struct cgroup_containers *ret);
 
 #endif

@@ -104,12 +104,13 @@ static bool read_cgroup(struct procfs *procfs, uint32_t pid,
                         struct stored_attributes *ret) {
   static const struct stored_attributes none;
   struct span value[ATTRIBUTES] = {{0}};
+  struct cgroup_containers containers;
   struct span text, path;
 
   if (procfs_read(procfs, pid, "cgroup", &text) != 0 ||
       cgroup_parse(text.text, text.len, &path) != 0)
     return false;
-  attributes_set_cgroup(value, path);
+  attributes_set_cgroup(value, path, &containers);
   return attributes_renew(&none, value, 0, ret) >= 0;
 }
 

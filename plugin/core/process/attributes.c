@@ -55,11 +55,18 @@ static size_t block_size(const struct span value[ATTRIBUTES]) {
   return size;
 }
 
-void attributes_set_cgroup(struct span value[ATTRIBUTES], struct span path) {
+void attributes_set_cgroup(struct span value[ATTRIBUTES], struct span path,
+                           struct cgroup_containers *containers) {
+  const char *id;
+
   value[ATTRIBUTE_CGROUP] = path;
   cgroup_unit(path, &value[ATTRIBUTE_UNIT]);
   cgroup_slice(path, &value[ATTRIBUTE_SLICE]);
-  cgroup_container(path, &value[ATTRIBUTE_CONTAINER]);
+  cgroup_parse_containers(path, containers);
+  if (containers->n == 0)
+    return;
+  id = containers->at[containers->n - 1].id;
+  value[ATTRIBUTE_CONTAINER] = (struct span){.text = id, .len = strlen(id)};
 }
 
 int attributes_renew(const struct stored_attributes *old,

@@ -5,6 +5,7 @@
 #ifndef SMAPS_ATTRIBUTES_H
 #define SMAPS_ATTRIBUTES_H
 
+#include "cgroup/cgroup.h"
 #include <smaps/text.h>
 #include <smaps/words.h>
 
@@ -60,8 +61,9 @@ struct stored_attributes
 attributes_share(const struct stored_attributes *stored);
 
 /* Sets the values that follow from the path of a control group alone; they
- * point into the path. */
-void attributes_set_cgroup(struct span value[ATTRIBUTES], struct span path);
+ * point into the path and into *containers, which are found in it. */
+void attributes_set_cgroup(struct span value[ATTRIBUTES], struct span path,
+                           struct cgroup_containers *containers);
 
 /* attributes_renew(): at least one value differs. */
 #define ATTRIBUTES_CHANGED 1

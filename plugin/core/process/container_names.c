@@ -139,9 +139,57 @@ static bool try_podman(struct lookup *l, const char *data) {
   return false;
 }
 
+static bool try_folders(struct lookup *l, const char *const *folders,
+                        const char *name) {
+  struct stat st;
+
+  for (; *folders; folders++) {
+    if (!set_path(l, *folders, name, "") || lstat(l->found.path, &st) < 0)
+      continue;
+    set_version(&l->found, &st);
+    strcpy(l->found.names.name, name);
+    return true;
+  }
+  return false;
+}
+
+/* The length of the name before the number that LXC appends while the control
+ * group of an earlier start is still there: -1 to -999 (lxc 6.0, cgfsng.c). 0
+ * without such a number. */
+static size_t before_number(const char *name) {
+  const char *dash = strrchr(name, '-');
+  size_t digits = dash ? strspn(dash + 1, "0123456789") : 0;
+
+  return digits > 0 && digits <= 3 && dash[1] != '0' && !dash[1 + digits]
+             ? (size_t)(dash - name)
+             : 0;
+}
+
+/* A container can have such a name itself: its folder shows which. */
+static bool look_up_lxc(struct lookup *l, const char *const *folders) {
+  char name[ID_LEN + 1];
+
+  strcpy(name, l->found.id);
+  if (try_folders(l, folders, name))
+    return true;
+  name[before_number(name)] = '\0';
+  return try_folders(l, folders, name);
+}
+
+static bool has_digits(const struct container_entry *e) {
+  return strspn(e->id, "0123456789abcdef") == ID_LEN;
+}
+
+/* LXC, LXD from a package and as a snap, Incus. */
+static const char *const lxc_folders[] = {
+    "/var/lib/lxc", "/var/lib/lxd/containers",
+    "/var/snap/lxd/common/lxd/containers", "/var/lib/incus/containers", NULL};
+
 static bool look_up_system(struct lookup *l) {
   char data[CONTAINER_NAME_SIZE] = "/var/lib/docker";
 
+  if (!has_digits(&l->found))
+    return look_up_lxc(l, lxc_folders);
   if (try_file(l, "data-root", NULL, "/etc", "docker", "daemon.json"))
     strcpy(data, l->found.names.name);
   return try_docker(l, data) || try_podman(l, "/var/lib");
@@ -154,6 +202,9 @@ static bool look_up_user(struct lookup *l) {
   getpwuid_r(l->found.uid, &pw, buffer, sizeof(buffer), &found);
   if (!found)
     return false;
+  snprintf(data, sizeof(data), "%s/.local/share/lxc", pw.pw_dir);
+  if (!has_digits(&l->found))
+    return look_up_lxc(l, (const char *const[]){data, NULL});
   snprintf(data, sizeof(data), "%s/.local/share", pw.pw_dir);
   if (try_podman(l, data))
     return true;
@@ -289,21 +340,23 @@ static uint32_t user_of(struct span path) {
 }
 
 int container_names_find(struct container_cache *c, struct span path,
-                         struct span container, uint64_t now_ns,
-                         struct container_names *ret, const char **ret_file) {
+                         const struct cgroup_containers *containers,
+                         uint64_t now_ns, struct container_names *ret,
+                         const char **ret_file) {
+  const struct cgroup_container *last = &containers->at[containers->n - 1];
   struct lookup l = {.root = c->root, .found = {.uid = user_of(path)}};
   struct container_entry *e = &l.found;
   int rc = 0;
 
-  if (container.len == ID_LEN)
-    memcpy(e->id, container.text, ID_LEN);
-  if (strspn(e->id, "0123456789abcdef") != ID_LEN) {
-    snprintf(ret->name, sizeof(ret->name), "%.*s", (int)container.len,
-             container.text);
-    ret->pod[0] = ret->namespace[0] = '\0';
+  strcpy(e->names.name, last->id + last->name_at);
+  if (last->has_digits)
+    e->names.name[SHORT_LEN] = '\0';
+  else if (last->runtime != CGROUP_LXC || !before_number(last->id) ||
+           strlen(last->id) > ID_LEN) {
+    *ret = e->names;
     return 0;
   }
-  memcpy(e->names.name, e->id, SHORT_LEN);
+  strcpy(e->id, last->id);
   if (!begin(c, e, now_ns)) {
     rc = renew(&l, memmem(path.text, path.len, "kubepods", 8));
     *ret_file = l.file;

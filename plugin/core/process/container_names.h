@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include "cgroup/cgroup.h"
 #include "process/container_file.h"
 #include <smaps/text.h>
 
@@ -32,17 +33,18 @@ void container_cache_init(struct container_cache *c, const char *root);
 void container_cache_done(struct container_cache *c);
 
 /*
- * Finds the names for the path of a control group and the container in it. The
- * name is the first 12 digits of the id if no file has it; a container without
- * an id has its own. A name that was known stays, whatever happens to its file,
- * which is checked for changes once in a cycle.
+ * Finds the names for the path of a control group and the containers in it, at
+ * least one. The name is the first 12 digits of the id if no file has it; a
+ * container without digits has its own. A name that was known stays, whatever
+ * happens to its file, which is checked for changes once in a cycle.
  *
  * Returns 0, or a negative errno (-EBADMSG: malformed) if no name is known
  * because a file could not be read; *ret_file is then the file, a constant. May
  * hang.
  */
 int container_names_find(struct container_cache *c, struct span path,
-                         struct span container, uint64_t now_ns,
-                         struct container_names *ret, const char **ret_file);
+                         const struct cgroup_containers *containers,
+                         uint64_t now_ns, struct container_names *ret,
+                         const char **ret_file);
 
 #endif

@@ -124,9 +124,9 @@ static void find_container_names(struct inspect_ctx *in,
   int rc;
 
   procfs_announce(in->procfs, "the files of its container");
-  rc = container_names_find(in->containers, value[ATTRIBUTE_CGROUP],
-                            value[ATTRIBUTE_CONTAINER], in->now_ns, names,
-                            &seen->container_file);
+  rc =
+      container_names_find(in->containers, value[ATTRIBUTE_CGROUP], &in->nested,
+                           in->now_ns, names, &seen->container_file);
   if (in->rule_attributes & CONTAINER_ATTRIBUTES)
     seen->container_error = rc;
   value[ATTRIBUTE_CONTAINER_NAME] = span_of(names->name);
@@ -142,7 +142,7 @@ static int read_cgroup(struct inspect_ctx *in, uint32_t pid,
   int rc = procfs_read(in->procfs, pid, "cgroup", &text);
 
   if (rc == 0 && cgroup_parse(text.text, text.len, &path) == 0)
-    attributes_set_cgroup(value, path);
+    attributes_set_cgroup(value, path, &in->nested);
   if (value[ATTRIBUTE_CONTAINER].text && in->attributes & CONTAINER_ATTRIBUTES)
     find_container_names(in, seen, value);
   /* No cgroup file: a kernel without cgroups. */

@@ -41,6 +41,7 @@ struct inspect_ctx {
 
   /* The values of the current process. */
   char user[USER_NAME_SIZE];
+  struct cgroup_containers nested;
   struct container_names container;
   char command_line[CMDLINE_MAX + 1];
   char executable[PATH_MAX];

@@ -6,6 +6,7 @@
 
 #include "fixture.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,9 +109,7 @@ typedef bool (*find_function)(struct span path, struct span *ret);
 static const struct {
   const char *name;
   find_function find;
-} columns[] = {{"unit", cgroup_unit},
-               {"slice", cgroup_slice},
-               {"container", cgroup_container}};
+} columns[] = {{"unit", cgroup_unit}, {"slice", cgroup_slice}};
 
 static struct span next_column(struct cursor *s) {
   const char *start = s->at += *s->at == '\t';
@@ -118,6 +117,26 @@ static struct span next_column(struct cursor *s) {
   while (!cursor_is_done(s) && *s->at != '\t')
     s->at++;
   return (struct span){start, (size_t)(s->at - start)};
+}
+
+/* All containers, the outermost first: ID, or ID=NAME if they differ. */
+static const char *list_containers(struct span path) {
+  static char text[CGROUP_NESTED_MAX * 600];
+  struct cgroup_containers found;
+  size_t len = 0;
+
+  fixture_taint(&found, sizeof(found));
+  cgroup_parse_containers(path, &found);
+  for (size_t i = 0; i < found.n; i++) {
+    const struct cgroup_container *c = &found.at[i];
+
+    assert_int_equal(c->has_digits, strspn(c->id, "0123456789abcdef") == 64);
+    assert_true(c->end <= path.len && c->runtime != CGROUP_NO_CONTAINER);
+    len += (size_t)sprintf(text + len, "%s%s%s%s", i ? " > " : "", c->id,
+                           c->name_at ? "=" : "",
+                           c->name_at ? c->id + c->name_at : "");
+  }
+  return len ? text : "-";
 }
 
 static void check_path(struct span line) {
@@ -140,6 +159,10 @@ static void check_path(struct span line) {
       fail_msg("%.*s: %s is \"%.*s\"", (int)name.len, name.text,
                columns[i].name, (int)found.len, found.text);
   }
+  if (!is_equal(next_column(&s),
+                list_containers((struct span){copy, path.len})))
+    fail_msg("%.*s: containers \"%s\"", (int)name.len, name.text,
+             list_containers((struct span){copy, path.len}));
   free(copy);
 }
 
