@@ -9,6 +9,8 @@
 /* kubelet may have cut the id; at least so many digits are needed. */
 #define ID_LEN_LEAST 12
 
+#define ANNOTATIONS "annotations/"
+
 /* Looks in an object for the string of a key, or the first one of its array. */
 struct search {
   const char *key;
@@ -35,6 +37,7 @@ static int on_close(void *ctx) {
     return 1;
   if (s->has_value && s->is_of_id)
     return 0;
+  s->is_at_key = false;
   s->has_value = false;
   s->is_of_id = !s->id;
   return 1;
@@ -76,8 +79,11 @@ int container_file_parse(const char *key, const char *id, const char *text,
                                            .yajl_end_map = on_close,
                                            .yajl_start_array = on_open,
                                            .yajl_end_array = on_close};
-  struct search s = {
-      .key = key, .id = id, .level = id ? 2 : 1, .is_of_id = !id};
+  bool is_deep = strncmp(key, ANNOTATIONS, strlen(ANNOTATIONS)) == 0;
+  struct search s = {.key = key + (is_deep ? strlen(ANNOTATIONS) : 0),
+                     .id = id,
+                     .level = id || is_deep ? 2 : 1,
+                     .is_of_id = !id};
   yajl_handle parser;
   yajl_status status;
 
@@ -115,5 +121,22 @@ bool container_file_kubelet(const char *file, const char *id,
            (int)(name - namespace - 1), namespace + 1);
   snprintf(ret->name, CONTAINER_NAME_SIZE, "%.*s", (int)(dash - name - 1),
            name + 1);
+  return true;
+}
+
+bool container_file_split(struct container_names *names) {
+  char copy[CONTAINER_NAME_SIZE], *at = copy, *part[6];
+  bool is_sandbox;
+  size_t n;
+
+  strcpy(copy, names->name);
+  for (n = 0; n < 6 && at; n++)
+    part[n] = strsep(&at, "_");
+  if (n < 6 || at || strcmp(part[0], "k8s") != 0)
+    return false;
+  is_sandbox = strcmp(part[1], "POD") == 0;
+  strcpy(names->name, part[1]);
+  strcpy(names->pod, is_sandbox ? "" : part[2]);
+  strcpy(names->namespace, is_sandbox ? "" : part[3]);
   return true;
 }

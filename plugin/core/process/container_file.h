@@ -18,10 +18,11 @@ struct container_names {
 };
 
 /*
- * Finds the string of a key in a JSON object; or, with an id, in an array of
- * objects, in the object with that "id", the first string of the key's
- * array. -ENOENT if there is none, -EBADMSG if the text is malformed, or the
- * string is empty, does not fit or has a NUL in it; -ENOMEM.
+ * Finds the string of a key in a JSON object, or of "annotations/KEY" in the
+ * objects in it; or, with an id, in an array of objects, in the object with
+ * that "id", the first string of the key's array. -ENOENT if there is none,
+ * -EBADMSG if the text is malformed, or the string is empty, does not fit or
+ * has a NUL in it; -ENOMEM.
  */
 int container_file_parse(const char *key, const char *id, const char *text,
                          size_t len, char ret[CONTAINER_NAME_SIZE]);
@@ -31,5 +32,11 @@ int container_file_parse(const char *key, const char *id, const char *text,
  * container. */
 bool container_file_kubelet(const char *file, const char *id,
                             struct container_names *ret);
+
+/* Parses a name that Docker and CRI-O have from kubelet:
+ * k8s_CONTAINER_POD_NAMESPACE_UID_ATTEMPT. The container that holds a pod
+ * together is called POD, and gets no pod, so that those of all pods are one.
+ * False, and *names unchanged, for other names. */
+bool container_file_split(struct container_names *names);
 
 #endif

@@ -12,6 +12,7 @@
 
 #define ID_LEN 64
 #define SHORT_LEN 12
+#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 /* Longer paths are refused, because a path is kept for each container. */
 #define PATH_SIZE 512
 /* Podman has all containers in one file, with about 1 kB for each. */
@@ -132,7 +133,7 @@ static bool try_podman(struct lookup *l, const char *data) {
                                         "containers/storage/btrfs-containers"};
   const char *id = l->found.id;
 
-  for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
+  for (size_t i = 0; i < LENGTH(folders); i++)
     if (try_file(l, "names", id, data, folders[i], "containers.json") ||
         try_file(l, "names", id, data, folders[i], "volatile-containers.json"))
       return true;
@@ -192,7 +193,10 @@ static bool look_up_system(struct lookup *l) {
     return look_up_lxc(l, lxc_folders);
   if (try_file(l, "data-root", NULL, "/etc", "docker", "daemon.json"))
     strcpy(data, l->found.names.name);
-  return try_docker(l, data) || try_podman(l, "/var/lib");
+  if (!try_docker(l, data) && !try_podman(l, "/var/lib"))
+    return false;
+  container_file_split(&l->found.names);
+  return true;
 }
 
 static bool look_up_user(struct lookup *l) {
@@ -212,10 +216,42 @@ static bool look_up_user(struct lookup *l) {
   return try_docker(l, data);
 }
 
-/* kubelet makes no link for the container that holds a pod together, which
- * CRI-O and cAdvisor call POD. Any other container without a link may get one
- * later. */
-static bool look_up_pod(struct lookup *l, bool is_of_pod) {
+/* containerd has what kubelet told it in a file for each container, which the
+ * one that holds a pod together has as well: "POD", as CRI-O calls it. But the
+ * sandbox of Kata is the pod. (containerd 2.0, pkg/cri/annotations.) */
+#define HANDLER "annotations/io.containerd.cri.runtime-handler"
+
+static bool try_containerd(struct lookup *l, const char *state, bool is_kata) {
+  static const char *const keys[] = {"container-type", "sandbox-namespace",
+                                     "sandbox-name", "container-name"};
+  struct container_names names = {.pod = ""};
+  char *const ret[] = {names.name, names.namespace, names.pod, names.name};
+  char folder[128], key[64];
+  size_t n = LENGTH(keys);
+
+  snprintf(folder, sizeof(folder), "io.containerd.runtime.v2.task/k8s.io/%s",
+           l->found.id);
+  for (size_t i = 0; i < n; i++) {
+    snprintf(key, sizeof(key), "annotations/io.kubernetes.cri.%s", keys[i]);
+    if (!try_file(l, key, NULL, state, folder, "config.json"))
+      return false;
+    strcpy(ret[i], l->found.names.name);
+    if (i > 0 || strcmp(names.name, "sandbox") != 0)
+      continue;
+    is_kata |= try_file(l, HANDLER, NULL, state, folder, "config.json") &&
+               strncmp(l->found.names.name, "kata", 4) == 0;
+    n = is_kata ? n - 1 : 1;
+  }
+  if (n < LENGTH(keys))
+    strcpy(names.name, is_kata ? names.pod : "POD");
+  l->found.names = names;
+  return true;
+}
+
+/* kubelet makes no link for the container that holds a pod together, and none
+ * where a container's log is not a file; and cuts the id if the pod's name is
+ * long. So a container without a link can be any. */
+static bool try_kubelet(struct lookup *l) {
   struct container_entry *e = &l->found;
   DIR *dir =
       set_path(l, "/var/log", "containers", "") ? opendir(e->path) : NULL;
@@ -233,13 +269,22 @@ static bool look_up_pod(struct lookup *l, bool is_of_pod) {
   is_found = link && set_path(l, "/var/log", "containers", link->d_name) &&
              lstat(e->path, &st) == 0;
   closedir(dir);
-  if (is_found) {
+  if (is_found)
     set_version(e, &st);
+  return is_found;
+}
+
+static bool look_up_pod(struct lookup *l, bool is_kata) {
+  static const char *const states[] = {
+      "/run/containerd", "/run/k3s/containerd",
+      "/var/snap/microk8s/common/run/containerd"};
+
+  if (try_kubelet(l))
     return true;
-  }
-  strcpy(e->names.name, "POD");
-  e->path[0] = '\0';
-  return is_of_pod;
+  for (size_t i = 0; i < LENGTH(states); i++)
+    if (try_containerd(l, states[i], is_kata))
+      return true;
+  return false;
 }
 
 static bool is_unchanged(const struct container_entry *e) {
@@ -250,16 +295,18 @@ static bool is_unchanged(const struct container_entry *e) {
          st.st_mtim.tv_nsec == e->mtime.tv_nsec;
 }
 
-static int renew(struct lookup *l, bool is_of_pod) {
+static int renew(struct lookup *l, struct span path) {
+  bool is_of_pod = memmem(path.text, path.len, "kubepods", 8);
+  bool is_kata = memmem(path.text, path.len, "/kata", 5);
   const struct container_entry before = l->found;
   bool was_known = before.path[0], is_found;
 
   if (is_unchanged(&before))
     return 0;
-  is_found = before.uid ? look_up_user(l)
-                        : (!is_of_pod && look_up_system(l)) ||
-                              look_up_pod(l, is_of_pod);
-  if (!is_found || (was_known && !l->found.path[0]))
+  is_found = before.uid  ? look_up_user(l)
+             : is_of_pod ? look_up_pod(l, is_kata) || look_up_system(l)
+                         : look_up_system(l) || look_up_pod(l, is_kata);
+  if (!is_found)
     l->found = before;
   return is_found || was_known ? 0 : l->error;
 }
@@ -339,30 +386,45 @@ static uint32_t user_of(struct span path) {
              : 0;
 }
 
+/* The names of one of the containers. True if they are known. */
+static bool find_one(struct container_cache *c, struct span path,
+                     const struct cgroup_container *container, uint64_t now_ns,
+                     struct lookup *l, int *ret_rc) {
+  struct container_entry *e = &l->found;
+
+  *l = (struct lookup){.root = c->root, .found = {.uid = user_of(path)}};
+  strcpy(e->names.name, container->id + container->name_at);
+  if (container->has_digits)
+    e->names.name[SHORT_LEN] = '\0';
+  else if (container->runtime != CGROUP_LXC || !before_number(container->id) ||
+           strlen(container->id) > ID_LEN)
+    return true;
+  strcpy(e->id, container->id);
+  if (!begin(c, e, now_ns)) {
+    *ret_rc = renew(l, path);
+    e->checked_ns = now_ns;
+    end(c, l);
+  }
+  return e->path[0] || !container->has_digits;
+}
+
 int container_names_find(struct container_cache *c, struct span path,
                          const struct cgroup_containers *containers,
                          uint64_t now_ns, struct container_names *ret,
                          const char **ret_file) {
-  const struct cgroup_container *last = &containers->at[containers->n - 1];
-  struct lookup l = {.root = c->root, .found = {.uid = user_of(path)}};
-  struct container_entry *e = &l.found;
-  int rc = 0;
+  struct lookup l;
+  int rc = 0, ignored = 0;
 
-  strcpy(e->names.name, last->id + last->name_at);
-  if (last->has_digits)
-    e->names.name[SHORT_LEN] = '\0';
-  else if (last->runtime != CGROUP_LXC || !before_number(last->id) ||
-           strlen(last->id) > ID_LEN) {
-    *ret = e->names;
+  if (find_one(c, path, &containers->at[containers->n - 1], now_ns, &l, &rc)) {
+    *ret = l.found.names;
     return 0;
   }
-  strcpy(e->id, last->id);
-  if (!begin(c, e, now_ns)) {
-    rc = renew(&l, memmem(path.text, path.len, "kubepods", 8));
-    *ret_file = l.file;
-    e->checked_ns = now_ns;
-    end(c, &l);
-  }
-  *ret = e->names;
+  *ret = l.found.names;
+  *ret_file = l.file;
+  for (size_t i = containers->n - 1; i-- > 0;)
+    if (find_one(c, path, &containers->at[i], now_ns, &l, &ignored)) {
+      *ret = l.found.names;
+      return 0;
+    }
   return rc;
 }

@@ -34,9 +34,10 @@ void container_cache_done(struct container_cache *c);
 
 /*
  * Finds the names for the path of a control group and the containers in it, at
- * least one. The name is the first 12 digits of the id if no file has it; a
- * container without digits has its own. A name that was known stays, whatever
- * happens to its file, which is checked for changes once in a cycle.
+ * least one: of the innermost container whose name is known, else the first 12
+ * digits of the innermost one's id. A container without digits has its own
+ * name. A name that was known stays, whatever happens to its file, which is
+ * checked for changes once in a cycle.
  *
  * Returns 0, or a negative errno (-EBADMSG: malformed) if no name is known
  * because a file could not be read; *ret_file is then the file, a constant. May

@@ -81,8 +81,19 @@ WORLD_TEST(node_of_kubernetes_has_a_group_for_what_its_pods_have_in_common) {
   put(w, 14, CRI(ID("d4d4d4d4")));
   name_pod(w, "web-7f-abcde_prod_app", A);
   name_pod(w, "web-7f-fghij_prod_app", B);
+  name_docker(w, ID("c3c3c3c3"), "k8s_POD_web-7f-abcde_prod_0f9e_0");
+  name_docker(w, ID("d4d4d4d4"), "k8s_POD_web-7f-fghij_prod_8d7c_0");
   world_run(w, 1);
   world_assert_members(w, "kubelet.service=1 prod_app=2 POD=2 other=0");
+}
+
+/* The jobs of a runner that has a Docker of its own in a pod. */
+WORLD_TEST(containers_in_a_container_of_a_pod_belong_to_it) {
+  put(w, 10, CRI(A) "/init");
+  put(w, 11, CRI(A) "/docker/" B);
+  name_pod(w, "runner-0_ci_dind", A);
+  world_run(w, 1);
+  world_assert_members(w, "ci_dind=2 other=0");
 }
 
 WORLD_TEST(malformed_file_is_reported_with_its_first_process) {

@@ -153,3 +153,45 @@ TEST(links_of_kubelet_name_pod_namespace_and_container) {
   check_link("x.log", "-");
   check_link("", "-");
 }
+
+TEST(annotations_are_in_an_object_of_the_top) {
+  static const char key[] = "annotations/a.b/c";
+
+  check(key, NULL, "{\"annotations\": {\"x\": \"y\", \"a.b/c\": \"z\"}}", 0,
+        "z");
+  check(key, NULL, "{\"a.b/c\": \"z\"}", -ENOENT, NULL);
+  check(key, NULL, "{\"x\": {\"y\": {\"a.b/c\": \"z\"}}}", -ENOENT, NULL);
+  /* A value of another type, and then a string at the same depth. */
+  check(key, NULL, "{\"annotations\": {\"a.b/c\": 1}, \"x\": [\"z\"]}", -ENOENT,
+        NULL);
+}
+
+TEST(name_that_kubelet_has_given_is_split) {
+  static const struct {
+    const char *text, *name, *pod, *namespace;
+  } cases[] = {
+      {"k8s_app_web-0_prod_0f9e_0", "app", "web-0", "prod"},
+      {"k8s_POD_web-0_prod_0f9e_0", "POD", "", ""},
+      {"k8s_app_web-0_prod_0f9e", NULL, NULL, NULL},
+      {"k8s_app_web-0_prod_0f9e_0_1", NULL, NULL, NULL},
+      {"k9s_app_web-0_prod_0f9e_0", NULL, NULL, NULL},
+      {"web", NULL, NULL, NULL},
+      {"", NULL, NULL, NULL},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct container_names names = {.pod = "p"}, before;
+
+    strcpy(names.name, cases[i].text);
+    before = names;
+    if (container_file_split(&names) != (cases[i].name != NULL))
+      fail_msg("%s", cases[i].text);
+    if (!cases[i].name) {
+      assert_memory_equal(&names, &before, sizeof(names));
+      continue;
+    }
+    assert_string_equal(names.name, cases[i].name);
+    assert_string_equal(names.pod, cases[i].pod);
+    assert_string_equal(names.namespace, cases[i].namespace);
+  }
+}

@@ -179,14 +179,101 @@ NAMES_TEST(pods_are_known_where_their_path_is_out_of_sight) {
   assert_string_equal(find(f, "/../../podu/" OTHER_ID), "0123456789ab");
 }
 
-NAMES_TEST(a_container_of_a_pod_without_a_link_is_its_sandbox) {
+/* kubelet makes no link where a container's log is no file, or before it is
+ * there, and cuts the id of a pod with a long name. */
+NAMES_TEST(a_container_of_a_pod_without_a_link_may_be_any) {
+  expect(f, POD, SHORT);
   put(f, LINKS "web-0_prod_nginx-" OTHER_ID ".log", "");
-  expect(f, POD, "POD");
-  /* Or the link was not there yet. */
+  put(f, LINKS "web-0_prod_nginx-eaef4aa9cb2.log", "");
+  f->now_ns++;
+  expect(f, POD, SHORT);
   put(f, LINKS "web-0_prod_nginx-" ID ".log", "");
-  expect(f, POD, "POD");
+  expect(f, POD, SHORT);
   f->now_ns++;
   expect(f, POD, "prod/web-0/nginx");
+}
+
+NAMES_TEST(docker_has_the_names_of_kubelet) {
+  put_docker(f, "k8s_app_web-5d9_prod_0f9e-8d7c_0");
+  expect(f, "/kubepods.slice/kubepods-podu.slice/docker-" ID ".scope",
+         "prod/web-5d9/app");
+  put_docker(f, "k8s_POD_web-5d9_prod_0f9e-8d7c_0");
+  f->now_ns++;
+  expect(f, "/kubepods.slice/kubepods-podu.slice/docker-" ID ".scope", "POD");
+}
+
+NAMES_TEST(cri_o_has_the_names_of_kubelet) {
+  put_podman(f, PODMAN "containers.json", ID, "k8s_POD_web-0_prod_u_0");
+  expect(f, "/kubepods.slice/kubepods-podu.slice/crio-" ID ".scope", "POD");
+  put_podman(f, PODMAN "containers.json", ID, "k8s_app_web-0_prod_u_0");
+  f->now_ns++;
+  expect(f, "/kubepods.slice/kubepods-podu.slice/crio-" ID ".scope",
+         "prod/web-0/app");
+}
+
+#define CRI "\"io.kubernetes.cri."
+#define BUNDLE "io.containerd.runtime.v2.task/k8s.io/" ID "/config.json"
+
+static void put_bundle(const struct fixture *f, const char *path,
+                       const char *annotations) {
+  char text[512];
+
+  snprintf(text, sizeof(text),
+           "{\"process\": {\"args\": [\"sandbox\"]}, \"annotations\": {%s}}",
+           annotations);
+  put(f, path, text);
+}
+
+NAMES_TEST(containerd_has_the_names_of_kubelet) {
+  put_bundle(f, "run/containerd/" BUNDLE,
+             CRI "container-type\": \"container\"," CRI
+                 "container-name\": \"app\"," CRI
+                 "sandbox-name\": \"web-0\"," CRI
+                 "sandbox-namespace\": \"prod\"");
+  expect(f, POD, "prod/web-0/app");
+}
+
+NAMES_TEST(containerd_says_which_container_holds_a_pod_together) {
+  put_bundle(f, "run/k3s/containerd/" BUNDLE,
+             CRI "container-type\": \"sandbox\"," CRI
+                 "sandbox-name\": \"web-0\"," CRI
+                 "sandbox-namespace\": \"prod\"");
+  expect(f, POD, "POD");
+  put_bundle(f, "run/k3s/containerd/" BUNDLE, CRI "container-type\": 1");
+  f->now_ns++;
+  expect(f, POD, "POD"); /* it was known */
+}
+
+/* Its memory is that of the containers of the pod. */
+NAMES_TEST(sandbox_of_kata_is_its_pod) {
+  static const char sandbox[] =
+      CRI "container-type\": \"sandbox\"," CRI "sandbox-name\": \"web-0\"," CRI
+          "sandbox-namespace\": \"prod\"";
+  char text[300];
+
+  put_bundle(f, "run/containerd/" BUNDLE, sandbox);
+  expect(f, "/kubepods/burstable/podu/kata_" ID, "prod/web-0/web-0");
+  container_cache_done(&f->cache);
+  container_cache_init(&f->cache, f->tree.root);
+  expect(f, "/kata_overhead/" ID, "prod/web-0/web-0");
+  snprintf(text, sizeof(text),
+           "%s, \"io.containerd.cri.runtime-handler\": \"kata-qemu\"", sandbox);
+  put_bundle(f, "run/containerd/" BUNDLE, text);
+  f->now_ns++;
+  expect(f, POD, "prod/web-0/web-0");
+}
+
+/* Docker in Docker, a cluster in a container. */
+NAMES_TEST(a_container_without_a_name_belongs_to_the_one_it_is_in) {
+  put(f, LINKS "dind-0_ci_dind-" ID ".log", "");
+  expect(f, POD "/init", "ci/dind-0/dind");
+  expect(f, POD "/docker/" OTHER_ID, "ci/dind-0/dind");
+  expect(f, POD "/kubepods.slice/cri-containerd-" OTHER_ID ".scope",
+         "ci/dind-0/dind");
+  expect(f, "/lxc.payload.node/docker/" OTHER_ID, "node");
+  put(f, LINKS "job-0_ci_job-" OTHER_ID ".log", "");
+  f->now_ns++;
+  expect(f, POD "/docker/" OTHER_ID, "ci/job-0/job");
 }
 
 NAMES_TEST(names_that_are_known_stay_when_the_container_ends) {
