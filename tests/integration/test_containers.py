@@ -72,6 +72,45 @@ class Paths(IntegrationTest):
             [f"{task}-1234567890", "api", "db", "my-web", "redis", "web"],
         )
 
+    def test_containers_without_a_name_are_one_line(self):
+        (self.root / "etc/docker").mkdir(parents=True)
+        (self.root / "etc/docker/daemon.json").write_text(
+            '{"userns-remap": "default"}'
+        )
+        names = self.root / f"var/lib/docker/100000.100000/containers/{IDS[0]}"
+        names.mkdir(parents=True)
+        (names / "config.v2.json").write_text('{"Name": "/web"}')
+        for id_ in IDS[:3]:
+            self.put(f"/system.slice/docker-{id_}.scope")
+            self.put(f"/system.slice/docker-{id_}.scope")
+        self.assertEqual(
+            self.groups(), sorted([IDS[1][:12], IDS[2][:12], "web"])
+        )
+        for command in "live", "check":
+            lines = [
+                line
+                for line in self.report(command).words.splitlines()
+                if "has no known name" in line
+            ]
+            self.assertEqual(len(lines), 1, lines)
+            self.assertIn(
+                '"name-103" (one of 2) has no known name: config.v2.json of '
+                "Docker: No such file",
+                lines[0],
+            )
+
+    def test_data_root_of_a_dockerd_that_runs(self):
+        self.put(f"/system.slice/docker-{ID}.scope")
+        self.put(
+            "/system.slice/docker.service",
+            comm="dockerd\n",
+            cmdline="/usr/bin/dockerd\0--data-root=/srv/dk\0",
+        )
+        names = self.root / f"srv/dk/containers/{ID}"
+        names.mkdir(parents=True)
+        (names / "config.v2.json").write_text('{"Name": "/web"}')
+        self.assertEqual(self.groups(), ["docker.service", "web"])
+
     def test_check_shows_what_looks_like_a_container_and_is_not_known(self):
         half = "0123456789abcdef" * 2
         uuid = "0b1c2d3e-4f50-6172-8394-a5b6c7d8e9f0"
@@ -188,12 +227,23 @@ class Containers(CgroupMixin, IntegrationTest):
         strace = need_program("strace")
         trace = self.root / "trace"
         for id_ in IDS:
-            self.start_container(f"docker-{id_}.scope")
+            self.start_container(id_)  # of any runtime
         self.write("etc/docker/daemon.json", "{}")
         self.write_docker(ID, "web")
         for name in "containers.json", "volatile-containers.json":
             self.write(f"var/lib/containers/storage/overlay-containers/{name}")
         self.write(f"var/log/containers/pod_namespace_name-{OTHER_ID}.log")
+        self.write(
+            "run/containerd/io.containerd.runtime.v2.task/k8s.io/"
+            f"{IDS[2]}/config.json",
+            "{}",
+        )
+        self.write("etc/containers/storage.conf")
+        self.write("etc/nerdctl/nerdctl.toml")
+        self.write("var/lib/nerdctl/1935db59/names/default/db", IDS[3])
+        self.write(f"var/lib/docker/1.1/containers/{OTHER_ID}/config.v2.json")
+        self.write("var/snap/docker/current/config/daemon.json", "{}")
+        self.write("etc/lxc/lxc.conf")
         self.start_collectd(
             plugin(
                 f'ContainerRoot "{self.root}"',
@@ -202,7 +252,7 @@ class Containers(CgroupMixin, IntegrationTest):
             wrapper=(strace, "-D", "-f", "-y", "-o", trace, "-e", "openat"),
         ).next_cycle()
         opened = find_opened(trace, self.root)
-        self.assertEqual(len(opened), 5, opened)
+        self.assertEqual(len(opened), 18, opened)
         rules = AppArmorRules()
         self.assertEqual([o for o in sorted(opened) if not rules.allow(*o)], [])
 

@@ -73,17 +73,19 @@ bool cgroup_slice(struct span path, struct span *ret);
 /* Who has made a container, and so who knows its name. */
 enum cgroup_runtime {
   CGROUP_NO_CONTAINER,
-  CGROUP_OTHER, /* its id is like those of Docker and others */
+  /* Files have the names; the first has ids like those of the others, and the
+   * third is containerd or CRI-O for kubelet, or Kata. */
+  CGROUP_OTHER,
   CGROUP_DOCKER,
+  CGROUP_KUBERNETES,
   CGROUP_PODMAN,
-  CGROUP_KUBERNETES, /* containerd or CRI-O for kubelet; Kata */
   CGROUP_NERDCTL,
-  /* The next have names, and no files with them. */
+  /* The control group has the name; the last is systemd-nspawn, or libvirt. */
   CGROUP_CONTAINERD,
   CGROUP_ECS,
   CGROUP_NOMAD,
   CGROUP_LXC,
-  CGROUP_MACHINE, /* systemd-nspawn, LXC of libvirt */
+  CGROUP_MACHINE
 };
 
 #define CGROUP_NESTED_MAX 4

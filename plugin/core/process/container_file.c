@@ -104,6 +104,32 @@ int container_file_parse(const char *key, const char *id, const char *text,
   return 0;
 }
 
+int container_file_setting(const char *key, struct span text,
+                           char ret[CONTAINER_NAME_SIZE]) {
+  struct cursor s = cursor_begin(text.text, text.len), at;
+  struct span line, value;
+  char end;
+
+  while (parse_line(&s, &line)) {
+    at = cursor_begin(line.text, line.len);
+    skip_blanks(&at);
+    if (!parse_word(&at, key) || (skip_blanks(&at), !parse_char(&at, '=')))
+      continue;
+    skip_blanks(&at);
+    end = parse_char(&at, '"') ? '"' : parse_char(&at, '\'') ? '\'' : '#';
+    if (!parse_part(&at, end, &value))
+      return -EBADMSG;
+    while (end == '#' && value.len && value.text[value.len - 1] <= ' ')
+      value.len--;
+    if (!value.len || value.len >= CONTAINER_NAME_SIZE ||
+        memchr(value.text, '\0', value.len))
+      return -EBADMSG;
+    snprintf(ret, CONTAINER_NAME_SIZE, "%.*s", (int)value.len, value.text);
+    return 0;
+  }
+  return -ENOENT;
+}
+
 bool container_file_kubelet(const char *file, const char *id,
                             struct container_names *ret) {
   const char *namespace = strchr(file, '_');

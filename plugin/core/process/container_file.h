@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <smaps/text.h>
+
 #define CONTAINER_NAME_SIZE 256
 
 /* Empty: unknown. Whoever starts a container may choose any bytes. */
@@ -26,6 +28,11 @@ struct container_names {
  */
 int container_file_parse(const char *key, const char *id, const char *text,
                          size_t len, char ret[CONTAINER_NAME_SIZE]);
+
+/* Finds the value of a line KEY = "VALUE", with or without quotes (TOML). As
+ * above, but any text that lacks the key is well-formed. */
+int container_file_setting(const char *key, struct span text,
+                           char ret[CONTAINER_NAME_SIZE]);
 
 /* Parses the name of kubelet's link: POD_NAMESPACE_CONTAINER-ID.log, cut before
  * ".log" if it is too long for a file name. False if it is of another

@@ -14,9 +14,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#include "cgroup/cgroup.h"
-#include "process/container_file.h"
-#include <smaps/text.h>
+#include "process/container_lookup.h"
 
 struct container_cache {
   char root[PATH_MAX];  /* the directory that has the host's files */
@@ -24,6 +22,7 @@ struct container_cache {
   bool is_reading[2];   /* files of the system, of users */
   uint64_t cycle_ns;    /* the last cycle that has asked */
   size_t users_bytes;   /* of users' files that were read in it */
+  struct container_places places[2]; /* of whoever reads, as is_reading */
   struct container_entry *entries;
   size_t n;
 };
@@ -39,11 +38,13 @@ void container_cache_done(struct container_cache *c);
  * name. A name that was known stays, whatever happens to its file, which is
  * checked for changes once in a cycle.
  *
- * Returns 0, or a negative errno (-EBADMSG: malformed) if no name is known
- * because a file could not be read; *ret_file is then the file, a constant. May
- * hang.
+ * Returns 0, or a negative errno if no name is known: of the file that could
+ * not be read (-EBADMSG: malformed), or -ENOENT if no file has the name;
+ * *ret_file is then the file, or what was looked for, a constant. The processes
+ * of procfs (or NULL) are searched for dockerd. May hang.
  */
-int container_names_find(struct container_cache *c, struct span path,
+int container_names_find(struct container_cache *c, struct procfs *procfs,
+                         struct span path,
                          const struct cgroup_containers *containers,
                          uint64_t now_ns, struct container_names *ret,
                          const char **ret_file);

@@ -1,6 +1,7 @@
 /* Groups of containers by their names. */
 #include "test.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,22 @@ WORLD_TEST(containers_in_a_container_of_a_pod_belong_to_it) {
   name_pod(w, "runner-0_ci_dind", A);
   world_run(w, 1);
   world_assert_members(w, "ci_dind=2 other=0");
+}
+
+WORLD_TEST(containers_without_a_name_are_counted) {
+  const struct diag *d;
+
+  for (uint32_t pid = 10; pid < 14; pid++)
+    put(w, pid, pid % 2 ? DOCKER(A) : DOCKER(B));
+  put(w, 14, "/lxc.payload.c1");
+  name_docker(w, ID("c3c3c3c3"), "web");
+  put(w, 15, DOCKER(ID("c3c3c3c3")));
+  world_run(w, 1);
+  d = world_diag(w, DIAG_CONTAINER_FILE);
+  assert_int_equal(d->count, 2);
+  assert_int_equal(d->pid, 10);
+  assert_int_equal(d->error, ENOENT);
+  assert_string_equal(d->file, "config.v2.json of Docker");
 }
 
 WORLD_TEST(malformed_file_is_reported_with_its_first_process) {

@@ -166,6 +166,37 @@ TEST(annotations_are_in_an_object_of_the_top) {
         NULL);
 }
 
+TEST(setting_is_the_value_of_a_line) {
+  static const struct {
+    const char *text;
+    int rc;
+    const char *value;
+  } cases[] = {
+      {"graphroot = \"/a b\"\n", 0, "/a b"},
+      {"x = 1\n\tgraphroot='/a'\n", 0, "/a"},
+      {"graphroot = /a \t# word\n", 0, "/a"},
+      {"graphroot=/a\r\n", 0, "/a"},
+      {"graphroot = \"/a#b\" # word", 0, "/a#b"},
+      {"graphroot = \"/a\"\ngraphroot = \"/b\"\n", 0, "/a"},
+      {"# graphroot = \"/a\"\n", -ENOENT, NULL},
+      {"graphroots = \"/a\"\n", -ENOENT, NULL},
+      {"graphroot \"/a\"\n", -ENOENT, NULL},
+      {"graphroot = \"\"\n", -EBADMSG, NULL},
+      {"graphroot =\n", -EBADMSG, NULL},
+      {"", -ENOENT, NULL},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    size_t len = strlen(cases[i].text);
+    char *copy = fixture_copy(cases[i].text, len), got[CONTAINER_NAME_SIZE];
+    int rc = container_file_setting("graphroot", (struct span){copy, len}, got);
+
+    if (rc != cases[i].rc || (rc == 0 && strcmp(got, cases[i].value) != 0))
+      fail_msg("%s: %d", cases[i].text, rc);
+    free(copy);
+  }
+}
+
 TEST(name_that_kubelet_has_given_is_split) {
   static const struct {
     const char *text, *name, *pod, *namespace;

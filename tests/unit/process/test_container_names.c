@@ -30,6 +30,7 @@
 struct fixture {
   struct proctree tree;
   struct container_cache cache;
+  struct procfs *procfs; /* NULL: none */
   uint64_t now_ns;
 };
 
@@ -40,6 +41,7 @@ static void begin(struct fixture *f) {
 }
 
 static void done(struct fixture *f) {
+  procfs_free(f->procfs);
   container_cache_done(&f->cache);
   proctree_remove(&f->tree);
 }
@@ -84,8 +86,8 @@ static const char *find(struct fixture *f, const char *path) {
 
   cgroup_parse_containers(span_of(path), &containers);
   assert_true(containers.n > 0);
-  rc = container_names_find(&f->cache, span_of(path), &containers, f->now_ns,
-                            &names, &file);
+  rc = container_names_find(&f->cache, f->procfs, span_of(path), &containers,
+                            f->now_ns, &names, &file);
   if (rc < 0)
     snprintf(text, sizeof(text), "-%s %s %s", strerrorname_np(-rc), file,
              names.name);
@@ -101,10 +103,33 @@ static void expect(struct fixture *f, const char *path, const char *wanted) {
   assert_string_equal(find(f, path), wanted);
 }
 
+/* No file has the name. */
+static void expect_none(struct fixture *f, const char *path,
+                        const char *looked_for) {
+  char wanted[128];
+
+  snprintf(wanted, sizeof(wanted), "-ENOENT %s " SHORT, looked_for);
+  expect(f, path, wanted);
+}
+
+#define OF_DOCKER "config.v2.json of Docker"
+#define OF_PODMAN "containers.json of Podman"
+#define OF_POD "a link of kubelet, config.json of containerd"
+#define OF_ANY "a file of Docker, Podman or kubelet"
+
 NAMES_TEST(without_a_file_the_name_is_twelve_digits) {
-  expect(f, SCOPE, SHORT);
-  expect(f, POD, SHORT);
-  expect(f, "/user.slice/user-4294967294.slice/x/" ID, SHORT);
+  expect_none(f, SCOPE, OF_DOCKER);
+  expect(f, SCOPE, SHORT); /* reported once in a cycle */
+  f->now_ns++;
+  expect_none(f, "/docker/" ID, OF_DOCKER);
+  f->now_ns++;
+  expect_none(f, POD, OF_POD);
+  f->now_ns++;
+  expect_none(f, "/machine.slice/libpod-" ID ".scope", OF_PODMAN);
+  f->now_ns++;
+  expect_none(f, "/system.slice/nerdctl-" ID ".scope", "names of nerdctl");
+  put_docker(f, "web"); /* the system's, and no file of an unknown user */
+  expect_none(f, "/user.slice/user-4294967294.slice/x/" ID, OF_ANY);
 }
 
 NAMES_TEST(a_container_without_id_has_its_own_name) {
@@ -154,8 +179,149 @@ NAMES_TEST(daemon_json_without_a_data_root_leaves_the_default) {
   expect(f, SCOPE, "web");
 }
 
+#define DATA "/containers/" ID "/config.v2.json"
+
+static void put_data(struct fixture *f, const char *root, const char *name) {
+  char path[256], text[64];
+
+  snprintf(path, sizeof(path), "%s" DATA, root);
+  snprintf(text, sizeof(text), "{\"Name\": \"/%s\"}", name);
+  put(f, path, text);
+}
+
+NAMES_TEST(docker_has_its_names_where_its_settings_say) {
+  put(f, "etc/docker/daemon.json", "{\"graph\": \"/old/docker/\"}");
+  put_data(f, "old/docker", "graph");
+  expect(f, SCOPE, "graph");
+}
+
+/* daemon.json has {"userns-remap": "default"}, or dockerd an option. */
+NAMES_TEST(docker_with_user_namespaces_has_a_folder_for_their_ids) {
+  put_data(f, "var/lib/docker/no.numbers", "other");
+  expect_none(f, SCOPE, OF_DOCKER);
+  put_data(f, "var/lib/docker/100000.100000", "remapped");
+  f->now_ns++;
+  expect(f, SCOPE, "remapped");
+}
+
+NAMES_TEST(docker_as_a_snap_has_its_names_in_the_snap) {
+  put_data(f, "var/snap/docker/common/var-lib-docker", "snap");
+  expect(f, SCOPE, "snap");
+  put(f, "var/snap/docker/current/config/daemon.json",
+      "{\"data-root\": \"/srv/snap\"}");
+  proctree_unlink(&f->tree, "var/snap/docker/common/var-lib-docker" DATA);
+  put_data(f, "srv/snap", "moved");
+  f->now_ns++;
+  expect(f, SCOPE, "moved");
+}
+
+/* A process of the tree with arguments, each with a NUL at its end. */
+static void put_daemon(struct fixture *f, uint32_t pid, const char *name,
+                       uint32_t uid, const char *arguments, size_t len) {
+  char path[64], text[128];
+
+  snprintf(path, sizeof(path), "%u/comm", pid);
+  snprintf(text, sizeof(text), "%s\n", name);
+  put(f, path, text);
+  snprintf(path, sizeof(path), "%u/status", pid);
+  snprintf(text, sizeof(text), "Name:\t%s\nUid:\t%u\t%u\t%u\t%u\n", name, uid,
+           uid, uid, uid);
+  put(f, path, text);
+  snprintf(path, sizeof(path), "%u/cmdline", pid);
+  proctree_write(&f->tree, path, arguments, len);
+  procfs_free(f->procfs);
+  f->procfs = NULL;
+  assert_int_equal(procfs_new(f->tree.root, &f->procfs), 0);
+}
+
+#define ARGUMENTS(text) text, sizeof(text)
+
+NAMES_TEST(dockerd_that_runs_is_asked_for_its_data_root) {
+  static const struct {
+    const char *text;
+    size_t len;
+    bool is_found;
+  } cases[] = {
+      {ARGUMENTS("/usr/bin/dockerd\0--debug\0--data-root=/srv/dk"), true},
+      {ARGUMENTS("dockerd\0--data-root\0/srv/dk\0-H\0fd://"), true},
+      {ARGUMENTS("dockerd\0-g\0/srv/dk"), true},
+      {ARGUMENTS("dockerd\0--graph=/srv/dk/"), true},
+      {ARGUMENTS("dockerd\0--config-file\0/srv/daemon.json"), true},
+      {ARGUMENTS("dockerd\0--config-file=/srv/daemon.json\0-g\0/x"), false},
+      {ARGUMENTS("dockerd\0--config-file=/srv/none.json"), false},
+      {ARGUMENTS("dockerd\0--data-rooted=/srv/dk"), false},
+      {ARGUMENTS("dockerd\0--label=--data-root"), false},
+      {ARGUMENTS("dockerd\0--data-root"), false},
+      {ARGUMENTS("dockerd"), false},
+  };
+
+  put_data(f, "srv/dk", "away");
+  put(f, "srv/daemon.json", "{\"graph\": \"/srv/dk\"}");
+  put_daemon(f, 7, "docker", 0, ARGUMENTS("docker\0--data-root=/srv/dk"));
+  put_daemon(f, 8, "dockerd", 1000, ARGUMENTS("dockerd\0--data-root=/srv/dk"));
+  expect_none(f, SCOPE, OF_DOCKER);
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    container_cache_done(&f->cache);
+    container_cache_init(&f->cache, f->tree.root);
+    put_daemon(f, 9, "dockerd", 0, cases[i].text, cases[i].len);
+    if (cases[i].is_found)
+      expect(f, SCOPE, "away");
+    else
+      expect_none(f, SCOPE, OF_DOCKER);
+  }
+}
+
+/* All processes are listed for that. */
+NAMES_TEST(dockerd_is_looked_for_once_in_a_minute) {
+  put_data(f, "srv/dk", "away");
+  put_daemon(f, 9, "other", 0, ARGUMENTS("other"));
+  expect_none(f, SCOPE, OF_DOCKER);
+  put_daemon(f, 10, "dockerd", 0, ARGUMENTS("dockerd\0--data-root=/srv/dk"));
+  f->now_ns += 59 * NS;
+  expect_none(f, SCOPE, OF_DOCKER);
+  f->now_ns += NS;
+  expect(f, SCOPE, "away");
+}
+
+NAMES_TEST(nerdctl_has_a_file_for_each_name) {
+  put(f, "var/lib/nerdctl/1935db59/names/default/db", OTHER_ID);
+  put(f, "var/lib/nerdctl/1935db59/names/default/short", "eaef4aa9cb29");
+  put(f, "var/lib/nerdctl/1935db59/names/default/web", ID "\n");
+  put(f, "var/lib/nerdctl/1935db59/containers/default/" ID "/log", ID);
+  expect(f, "/system.slice/nerdctl-" ID ".scope", "web");
+  assert_string_equal(find(f, "/default/" OTHER_ID), "db");
+  proctree_unlink(&f->tree, "var/lib/nerdctl/1935db59/names/default/web");
+  container_cache_done(&f->cache);
+  container_cache_init(&f->cache, f->tree.root);
+  expect_none(f, "/system.slice/nerdctl-" ID ".scope", "names of nerdctl");
+}
+
+NAMES_TEST(nerdctl_has_its_names_where_its_settings_say) {
+  put(f, "etc/nerdctl/nerdctl.toml",
+      "debug = false\n data_root = '/srv/n' # away\n");
+  put(f, "srv/n/1935db59/default/web", ID); /* of 2.0 */
+  expect(f, "/default/" ID, "web");
+}
+
+NAMES_TEST(podman_has_its_names_where_its_settings_say) {
+  put(f, "usr/share/containers/storage.conf",
+      "[storage]\ngraphroot = \"/usr/share/wrong\"\n");
+  put(f, "etc/containers/storage.conf",
+      "[storage]\ndriver = \"zfs\"\n# graphroot = \"/wrong\"\n"
+      "graphroot = \"/data/containers/storage\"\n");
+  put_podman(f, "data/containers/storage/zfs-containers/containers.json", ID,
+             "away");
+  expect(f, "/machine.slice/libpod-" ID ".scope", "away");
+}
+
+NAMES_TEST(lxc_has_its_containers_where_its_settings_say) {
+  put(f, "etc/lxc/lxc.conf", "lxc.lxcpath = /srv/lxc\n");
+  put(f, "srv/lxc/web/config", "");
+  expect(f, "/lxc.payload.web-1", "web");
+}
+
 NAMES_TEST(podman_names_are_in_either_of_two_files) {
-  expect(f, "/machine.slice/libpod-" ID ".scope", SHORT);
+  expect_none(f, "/machine.slice/libpod-" ID ".scope", OF_PODMAN);
   f->now_ns++;
   put_podman(f, PODMAN "volatile-containers.json", ID, "rm");
   expect(f, "/machine.slice/libpod-" ID ".scope", "rm");
@@ -176,17 +342,18 @@ NAMES_TEST(podman_names_its_folder_after_the_driver_of_its_storage) {
 NAMES_TEST(pods_are_known_where_their_path_is_out_of_sight) {
   put(f, LINKS "web-0_prod_nginx-" ID ".log", "");
   expect(f, "/../../podu/" ID, "prod/web-0/nginx");
-  assert_string_equal(find(f, "/../../podu/" OTHER_ID), "0123456789ab");
+  assert_string_equal(find(f, "/../../podu/" OTHER_ID),
+                      "-ENOENT " OF_ANY " 0123456789ab");
 }
 
 /* kubelet makes no link where a container's log is no file, or before it is
  * there, and cuts the id of a pod with a long name. */
 NAMES_TEST(a_container_of_a_pod_without_a_link_may_be_any) {
-  expect(f, POD, SHORT);
+  expect_none(f, POD, OF_POD);
   put(f, LINKS "web-0_prod_nginx-" OTHER_ID ".log", "");
   put(f, LINKS "web-0_prod_nginx-eaef4aa9cb2.log", "");
   f->now_ns++;
-  expect(f, POD, SHORT);
+  expect_none(f, POD, OF_POD);
   put(f, LINKS "web-0_prod_nginx-" ID ".log", "");
   expect(f, POD, SHORT);
   f->now_ns++;
@@ -310,7 +477,7 @@ NAMES_TEST(a_name_is_not_read_again_otherwise) {
 NAMES_TEST(malformed_file_gives_the_short_id_until_it_is_mended) {
   put(f, CONFIG, "{\"Name\": \"/we");
   expect(f, SCOPE, "-EBADMSG config.v2.json " SHORT);
-  expect(f, SCOPE, SHORT); /* told once in a cycle */
+  expect(f, SCOPE, SHORT); /* reported once in a cycle */
   put_docker(f, "web");
   f->now_ns++;
   expect(f, SCOPE, "web");
@@ -376,12 +543,70 @@ NAMES_TEST(a_user_gets_no_name_of_a_container_of_the_system) {
 
   put_docker(f, "web");
   expect(f, SCOPE, "web");
-  expect(f, u.cgroup, SHORT);
+  expect_none(f, u.cgroup, OF_PODMAN);
   put_podman(f, u.storage, ID, "mine");
   own(f, u.storage, u.uid);
   f->now_ns++;
   expect(f, u.cgroup, "mine");
   expect(f, SCOPE, "web");
+}
+
+/* Each in its turn, the last is the first that Podman takes. */
+NAMES_TEST(a_user_has_names_where_the_settings_say) {
+  static const char *const settings[] = {
+      "rootless_storage_path = \"/srv/$UID/$USER\"\n",
+      "rootless_storage_path = \"$HOME/a\"\n", "graphroot = \"/srv/b\"\n"};
+  struct user u = make_user();
+  const struct passwd *pw = getpwuid(u.uid);
+  char file[256], storage[200], path[256];
+
+  for (size_t i = 0; i < LENGTH(settings); i++) {
+    strcpy(file, "etc/containers/storage.conf");
+    if (i > 0)
+      snprintf(file, sizeof(file), "%.60s/.config/containers/storage.conf",
+               pw->pw_dir + 1);
+    put(f, file, settings[i]);
+    if (i > 0)
+      own(f, file, u.uid);
+    if (i == 0)
+      snprintf(storage, sizeof(storage), "srv/%u/%s", u.uid, pw->pw_name);
+    else if (i == 1)
+      snprintf(storage, sizeof(storage), "%.60s/a", pw->pw_dir + 1);
+    else
+      strcpy(storage, "srv/b");
+    snprintf(path, sizeof(path), "%s/overlay-containers/containers.json",
+             storage);
+    snprintf(storage, sizeof(storage), "name-%zu", i);
+    put_podman(f, path, ID, storage);
+    own(f, path, u.uid);
+    container_cache_done(&f->cache);
+    container_cache_init(&f->cache, f->tree.root);
+    expect(f, u.cgroup, storage);
+  }
+}
+
+/* There may be any number of folders of that kind. */
+NAMES_TEST(a_users_folders_are_not_searched) {
+  struct user u = make_user();
+  char data[256];
+
+  snprintf(data, sizeof(data), "%.60s/.local/share/docker/1.1",
+           getpwuid(u.uid)->pw_dir + 1);
+  put_data(f, data, "theirs");
+  snprintf(data, sizeof(data), "%.60s/.local/share/docker/1.1" DATA,
+           getpwuid(u.uid)->pw_dir + 1);
+  own(f, data, u.uid);
+  expect_none(f, u.cgroup, OF_PODMAN);
+}
+
+NAMES_TEST(settings_are_read_once_in_a_cycle) {
+  expect_none(f, SCOPE, OF_DOCKER);
+  put(f, "etc/nerdctl/nerdctl.toml", "data_root = \"/srv/n\"\n");
+  put(f, "srv/n/1935db59/names/default/web", OTHER_ID);
+  assert_string_equal(find(f, "/default/" OTHER_ID),
+                      "-ENOENT names of nerdctl 0123456789ab");
+  f->now_ns++;
+  assert_string_equal(find(f, "/default/" OTHER_ID), "web");
 }
 
 NAMES_TEST(a_users_file_has_to_be_the_users_own) {
@@ -435,7 +660,7 @@ NAMES_TEST(a_user_cannot_keep_the_plugin_reading) {
   proctree_unlink(&f->tree, u.storage);
   f->now_ns++;
   for (int i = 0; i < 1024; i++)
-    expect_of(f, &u, 1000 + i, "000000000000");
+    expect_of(f, &u, 1000 + i, "-ENOENT " OF_ANY " 000000000000");
   put_podman(f, u.storage, ID, "mine");
   own(f, u.storage, u.uid);
   expect(f, u.cgroup, SHORT);
@@ -482,7 +707,7 @@ NAMES_TEST(the_cache_has_a_bound) {
   for (int i = 0; i < 4200; i++) {
     snprintf(id, sizeof(id), "%064x", i);
     snprintf(path, sizeof(path), "/docker/%s", id);
-    assert_string_equal(find(f, path), "000000000000");
+    assert_string_equal(find(f, path), "-ENOENT " OF_DOCKER " 000000000000");
     assert_true(f->cache.n <= 4096);
   }
   assert_int_equal(f->cache.n, 4200 - 4096);

@@ -1,0 +1,63 @@
+/*
+ * Finds the names of a container in the files of its runtime, which are where
+ * the runtime's settings say. May hang.
+ */
+#ifndef SMAPS_CONTAINER_LOOKUP_H
+#define SMAPS_CONTAINER_LOOKUP_H
+
+#include <sys/types.h>
+#include <time.h>
+
+#include "cgroup/cgroup.h"
+#include "proc/procfs.h"
+#include "process/container_file.h"
+
+#define CONTAINER_ID_LEN 64
+/* Longer paths are refused, because a path is kept for each container. */
+#define CONTAINER_PATH_SIZE 512
+/* Podman has all containers in one file, with about 1 kB for each. */
+#define CONTAINER_FILE_MOST (4 << 20)
+
+/* A user may give a control group the id of another user's container, so the id
+ * alone does not identify it. */
+struct container_entry {
+  char id[CONTAINER_ID_LEN + 1];
+  uint32_t uid; /* whose files have the names; 0: the system's */
+  struct container_names names;
+  char path[CONTAINER_PATH_SIZE]; /* the file with the names; empty: none */
+  ino_t ino;                      /* of that file, when it was read */
+  struct timespec mtime;          /* of that file, at that time */
+  uint64_t checked_ns;
+};
+
+/* Where the runtimes of the system, or those of a user, have their files. */
+struct container_places {
+  char path[6][CONTAINER_PATH_SIZE];
+  uint32_t uid;
+  uint64_t read_ns;   /* the cycle in which the settings were read */
+  uint64_t listed_ns; /* dockerd was looked for */
+};
+
+struct container_lookup {
+  const char *root; /* the directory that has the host's files */
+  struct container_places *places;
+  struct procfs *procfs; /* is searched for dockerd; or NULL */
+  uint64_t now_ns;
+  struct container_entry found;
+  size_t bytes;     /* that were read */
+  int error;        /* of the first file that exists but could not be used */
+  const char *file; /* that file, a constant */
+};
+
+/* True if no file is needed: the control group has the name. */
+bool container_lookup_has_name(const struct cgroup_container *c);
+
+/*
+ * Completes l->found, which has an id, a user and the names that are known
+ * until now. Returns 0 if a file has the names or had them, else a negative
+ * errno: -ENOENT, and l->file is what was looked for.
+ */
+int container_lookup_run(struct container_lookup *l, struct span path,
+                         enum cgroup_runtime runtime);
+
+#endif
