@@ -300,52 +300,52 @@ static const struct row {
   const char *shape;
   const char *suffix;          /* may be missing behind 64 digits */
   enum cgroup_runtime runtime; /* CGROUP_NO_CONTAINER: it is none */
-  char before_name; /* the name follows it in the id; 0: files have it, or the
-                       id is the name */
+  /* The name follows these in the id; "": files have it, or the id is it. */
+  const char *before_name;
 } rows[] = {
     /* podman 5.4, libpod/oci_conmon_linux.go: conmon, also CRI-O's, is the
      * monitor of a container. */
-    {NULL, "*conmon-", "64", ".scope", CGROUP_NO_CONTAINER, 0},
+    {NULL, "*conmon-", "64", ".scope", CGROUP_NO_CONTAINER, ""},
     /* moby 28, daemon/oci_linux.go */
-    {NULL, "docker-", "64", ".scope", CGROUP_DOCKER, 0},
-    {"docker", "", "64", "", CGROUP_DOCKER, 0},
+    {NULL, "docker-", "64", ".scope", CGROUP_DOCKER, ""},
+    {"docker", "", "64", "", CGROUP_DOCKER, ""},
     /* podman 5.4, libpod/container_internal_linux.go; the second in the group
      * of a service */
-    {NULL, "libpod-", "64", ".scope", CGROUP_PODMAN, 0},
-    {NULL, "libpod-payload-", "64", "", CGROUP_PODMAN, 0},
+    {NULL, "libpod-", "64", ".scope", CGROUP_PODMAN, ""},
+    {NULL, "libpod-payload-", "64", "", CGROUP_PODMAN, ""},
     /* cri-o 1.32, internal/config/cgmgr; containerd 2.0, internal/cri: the
      * third where runc is not told of systemd */
-    {NULL, "crio-", "64", ".scope", CGROUP_KUBERNETES, 0},
-    {NULL, "cri-containerd-", "64", ".scope", CGROUP_KUBERNETES, 0},
-    {NULL, "*:cri-containerd:", "64", "", CGROUP_KUBERNETES, 0},
+    {NULL, "crio-", "64", ".scope", CGROUP_KUBERNETES, ""},
+    {NULL, "cri-containerd-", "64", ".scope", CGROUP_KUBERNETES, ""},
+    {NULL, "*:cri-containerd:", "64", "", CGROUP_KUBERNETES, ""},
     /* kata-containers 3.2, src/runtime: pkg/resourcecontrol (the group of the
      * pod), virtcontainers/sandbox.go (threads of the virtual machine) */
-    {NULL, "kata_", "64", "", CGROUP_KUBERNETES, 0},
-    {"kata_overhead", "", "64", "", CGROUP_KUBERNETES, 0},
+    {NULL, "kata_", "64", "", CGROUP_KUBERNETES, ""},
+    {"kata_overhead", "", "64", "", CGROUP_KUBERNETES, ""},
     /* nerdctl 2.0, pkg/cmd/container/run_cgroup_linux.go; with cgroupfs, and
      * as `ctr run` does, /NAMESPACE/ID (containerd 2.0, pkg/oci/spec.go) */
-    {NULL, "nerdctl-", "64", ".scope", CGROUP_NERDCTL, 0},
-    {"/default", "", "64", "", CGROUP_NERDCTL, 0},
-    {"/default", "", "*", "", CGROUP_CONTAINERD, 0},
-    {"/k8s.io", "", "*", "", CGROUP_CONTAINERD, 0},
+    {NULL, "nerdctl-", "64", ".scope", CGROUP_NERDCTL, ""},
+    {"/default", "", "64", "", CGROUP_NERDCTL, ""},
+    {"/default", "", "*", "", CGROUP_CONTAINERD, ""},
+    {"/k8s.io", "", "*", "", CGROUP_CONTAINERD, ""},
     /* Other runtimes, and other parents of these. */
-    {NULL, "*-", "64", ".scope", CGROUP_OTHER, 0},
-    {NULL, "*:", "64", "", CGROUP_OTHER, 0},
-    {NULL, "", "64", ".scope", CGROUP_OTHER, 0},
+    {NULL, "*-", "64", ".scope", CGROUP_OTHER, ""},
+    {NULL, "*:", "64", "", CGROUP_OTHER, ""},
+    {NULL, "", "64", ".scope", CGROUP_OTHER, ""},
     /* AWS ECS, as its hosts show it: /ecs/TASK/TASK-NUMBER */
-    {NULL, "", "32-#", "", CGROUP_ECS, 0},
+    {NULL, "", "32-#", "", CGROUP_ECS, ""},
     /* nomad 1.7, client/lib/cgroupslib: ALLOCATION.TASK.scope */
-    {NULL, "", "8-4-4-4-12.*", ".scope", CGROUP_NOMAD, '.'},
+    {NULL, "", "8-4-4-4-12.*", ".scope", CGROUP_NOMAD, "."},
     /* lxc 6.0, src/lxc/cgroups/cgfsng.c; 3.1; before */
-    {NULL, "lxc.payload.", "*", "", CGROUP_LXC, 0},
-    {"lxc.payload", "", "*", "", CGROUP_LXC, 0},
-    {"lxc", "", "*", "", CGROUP_LXC, 0},
+    {NULL, "lxc.payload.", "*", "", CGROUP_LXC, ""},
+    {"lxc.payload", "", "*", "", CGROUP_LXC, ""},
+    {"lxc", "", "*", "", CGROUP_LXC, ""},
     /* libvirt 10, src/util/virsystemd.c: its virtual machines are no
      * containers, its LXC is; systemd 257, src/nspawn/nspawn-register.c */
-    {NULL, "machine-qemu\\x2d", "*", ".scope", CGROUP_NO_CONTAINER, 0},
-    {NULL, "machine-lxc\\x2d", "#\\x2*", ".scope", CGROUP_MACHINE, '-'},
-    {NULL, "machine-", "*", ".scope", CGROUP_MACHINE, 0},
-    {NULL, "systemd-nspawn@", "*", ".service", CGROUP_MACHINE, 0},
+    {NULL, "machine-qemu\\x2d", "*", ".scope", CGROUP_NO_CONTAINER, ""},
+    {NULL, "machine-", "lxc\\x2#\\x2*", ".scope", CGROUP_MACHINE, "--"},
+    {NULL, "machine-", "*", ".scope", CGROUP_MACHINE, ""},
+    {NULL, "systemd-nspawn@", "*", ".service", CGROUP_MACHINE, ""},
 };
 
 static bool has_shape(const char *shape, struct span id) {
@@ -422,16 +422,19 @@ static void set_container(struct cgroup_container *c, const struct row *r,
                                  .has_digits = strcmp(r->shape, "64") == 0,
                                  .end = end};
   copy_id(id, r->runtime == CGROUP_MACHINE, c->id);
-  name = r->before_name ? strchr(c->id, r->before_name) : NULL;
-  if (name && name[1])
-    c->name_at = (size_t)(name + 1 - c->id);
+  name = c->id;
+  for (const char *b = r->before_name; *b && name; b++)
+    name = (name = strchr(name, *b)) ? name + 1 : NULL;
+  if (name && *name)
+    c->name_at = (size_t)(name - c->id);
 }
 
 /* False if the component is no container. `end` is where it ends. */
 static bool parse_container(struct span above, bool is_second,
                             struct span component, size_t end,
                             struct cgroup_container *ret) {
-  static const struct row payload = {.shape = "*", .runtime = CGROUP_MACHINE};
+  static const struct row payload = {
+      .shape = "*", .runtime = CGROUP_MACHINE, .before_name = ""};
   struct span id;
 
   if (component.len >= sizeof(ret->id) || above.len >= sizeof(ret->id))
