@@ -108,7 +108,6 @@ int container_file_setting(const char *key, struct span text,
                            char ret[CONTAINER_NAME_SIZE]) {
   struct cursor s = cursor_begin(text.text, text.len), at;
   struct span line, value;
-  char end;
 
   while (parse_line(&s, &line)) {
     at = cursor_begin(line.text, line.len);
@@ -116,13 +115,9 @@ int container_file_setting(const char *key, struct span text,
     if (!parse_word(&at, key) || (skip_blanks(&at), !parse_char(&at, '=')))
       continue;
     skip_blanks(&at);
-    end = parse_char(&at, '"') ? '"' : parse_char(&at, '\'') ? '\'' : '#';
-    if (!parse_part(&at, end, &value))
-      return -EBADMSG;
-    while (end == '#' && value.len && value.text[value.len - 1] <= ' ')
-      value.len--;
-    if (!value.len || value.len >= CONTAINER_NAME_SIZE ||
-        memchr(value.text, '\0', value.len))
+    if ((!parse_char(&at, '"') && !parse_char(&at, '\'')) ||
+        !parse_part(&at, at.at[-1], &value) || !value.len ||
+        value.len >= CONTAINER_NAME_SIZE || memchr(value.text, '\0', value.len))
       return -EBADMSG;
     snprintf(ret, CONTAINER_NAME_SIZE, "%.*s", (int)value.len, value.text);
     return 0;

@@ -29,8 +29,8 @@ struct container_names {
 int container_file_parse(const char *key, const char *id, const char *text,
                          size_t len, char ret[CONTAINER_NAME_SIZE]);
 
-/* Finds the value of a line KEY = "VALUE", with or without quotes (TOML). As
- * above, but any text that lacks the key is well-formed. */
+/* Finds the value of a line KEY = "VALUE" (TOML). As above, but any text that
+ * lacks the key is well-formed. */
 int container_file_setting(const char *key, struct span text,
                            char ret[CONTAINER_NAME_SIZE]);
 

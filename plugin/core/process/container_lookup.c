@@ -14,6 +14,7 @@
 
 #include "base/duration.h"
 #include "proc/cheap_files.h"
+#include "proc/cmdline.h"
 
 #define ROOTLESS "rootless_storage_path"
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
@@ -95,14 +96,31 @@ static bool try_path(struct container_lookup *l, const char *key,
   return rc == 0;
 }
 
+static void replace(char *path, const char *word, const char *value) {
+  char copy[PATH_MAX], *at = strstr(path, word);
+
+  if (!at)
+    return;
+  snprintf(copy, sizeof(copy), "%.*s%s%s", (int)(at - path), path, value,
+           at + strlen(word));
+  strcpy(path, copy);
+}
+
+/* A user's path may have $HOME, $UID and $USER. */
 __attribute__((format(printf, 2, 3))) static bool
 set_path(struct container_lookup *l, const char *format, ...) {
-  char path[PATH_MAX];
+  char path[PATH_MAX], uid[16];
   va_list args;
 
   va_start(args, format);
   vsnprintf(path, sizeof(path), format, args);
   va_end(args);
+  if (l->user) {
+    snprintf(uid, sizeof(uid), "%u", l->user->pw_uid);
+    replace(path, "$UID", uid);
+    replace(path, "$USER", l->user->pw_name);
+    replace(path, "$HOME", l->user->pw_dir);
+  }
   return snprintf(l->found.path, PATH_SIZE, "%s%s", l->root, path) < PATH_SIZE;
 }
 
@@ -188,10 +206,11 @@ static bool try_lxc(struct container_lookup *l) {
   struct stat st;
   size_t len = strlen(l->found.id);
 
-  for (size_t i = 0; i < 2 * LENGTH(folders); i++) {
+  for (size_t i = 0; i < 2 * LENGTH(folders) && len > 0; i++) {
     if (i == LENGTH(folders))
       len = name_before_number(l->found.id);
-    if (!set_path(l, "%s/%.*s/", folders[i % LENGTH(folders)], (int)len,
+    if (len == 0 ||
+        !set_path(l, "%s/%.*s/", folders[i % LENGTH(folders)], (int)len,
                   l->found.id) ||
         lstat(l->found.path, &st) < 0)
       continue;
@@ -261,7 +280,7 @@ static bool try_kubelet(struct container_lookup *l) {
 /* --- where runtimes have their files --- */
 
 /* The last that is there counts. Without a file, the key is the default. (moby
- * 28; containers/storage 1.57, types/options.go; nerdctl 2.2; lxc 6.0.) */
+ * 28; containers/storage 1.57, types/options.go; nerdctl 2.2.) */
 static const struct setting {
   bool is_of_user;
   enum place place;
@@ -278,7 +297,6 @@ static const struct setting {
     {false, NERDCTL, NULL, "/var/lib/nerdctl"},
     {false, NERDCTL, "/etc/nerdctl/nerdctl.toml", "data_root"},
     {false, LXC, NULL, "/var/lib/lxc"},
-    {false, LXC, "/etc/lxc/lxc.conf", "lxc.lxcpath"},
     {true, DOCKER, NULL, "$HOME/.local/share/docker"},
     {true, DOCKER, "$HOME/.config/docker/daemon.json", "data-root"},
     {true, PODMAN, NULL, "$HOME/.local/share/containers/storage"},
@@ -289,99 +307,60 @@ static const struct setting {
     {true, LXC, NULL, "$HOME/.local/share/lxc"},
 };
 
-static void replace(char *path, const char *word, const char *value) {
-  char copy[PATH_SIZE], *at = strstr(path, word);
-
-  if (!at)
-    return;
-  snprintf(copy, sizeof(copy), "%.*s%s%s", (int)(at - path), path, value,
-           at + strlen(word));
-  strcpy(path, copy);
-}
-
-static void expand(const char *text, const struct passwd *user, char *ret) {
-  char uid[16];
-
-  snprintf(ret, PATH_SIZE, "%s", text);
-  if (!user)
-    return;
-  snprintf(uid, sizeof(uid), "%u", user->pw_uid);
-  replace(ret, "$UID", uid);
-  replace(ret, "$USER", user->pw_name);
-  replace(ret, "$HOME", user->pw_dir);
-}
-
-static void read_setting(struct container_lookup *l, const struct setting *s,
-                         const struct passwd *user) {
-  char path[PATH_SIZE], *place = l->places->path[s->place];
+/* Once in a cycle for the system, and for a user. */
+static void read_settings(struct container_lookup *l) {
+  struct container_places *p = l->places;
   uint32_t uid = l->found.uid;
 
-  expand(s->file ? s->file : s->key, user, s->file ? path : place);
-  if (!s->file || !set_path(l, "%s", path))
+  if (p->read_ns == l->now_ns && p->uid == uid)
     return;
-  l->found.uid = *s->file == '/' ? 0 : uid; /* the system's files are trusted */
-  if (try_path(l, s->key, NULL, strrchr(s->file, '/') + 1))
-    expand(l->found.names.name, user, place);
-  l->found.uid = uid;
-}
+  for (size_t i = 0; i < LENGTH(settings); i++) {
+    const struct setting *s = &settings[i];
 
-/* Once in a cycle for the system, and for a user. False if there is no such
- * user. */
-static bool read_settings(struct container_lookup *l) {
-  struct container_places *p = l->places;
-  struct passwd entry, *user = NULL;
-  char buffer[4096];
-
-  if (p->read_ns == l->now_ns && p->uid == l->found.uid)
-    return true;
-  if (l->found.uid)
-    getpwuid_r(l->found.uid, &entry, buffer, sizeof(buffer), &user);
-  if (l->found.uid && !user)
-    return false;
-  for (size_t i = 0; i < LENGTH(settings); i++)
-    if (settings[i].is_of_user == (user != NULL))
-      read_setting(l, &settings[i], user);
-  p->read_ns = l->now_ns;
-  p->uid = l->found.uid;
-  return true;
-}
-
-/* The value of an option of a process: --NAME=VALUE, --NAME VALUE. */
-static bool find_option(struct span arguments, const char *name, char *ret) {
-  struct cursor s = cursor_begin(arguments.text, arguments.len);
-
-  for (struct span word; parse_part(&s, '\0', &word);) {
-    struct cursor at = cursor_begin(word.text, word.len);
-
-    if (!parse_word(&at, name) ||
-        (cursor_is_done(&at) ? cursor_is_done(&s) : !parse_char(&at, '=')))
+    if (s->is_of_user != (uid != 0))
       continue;
-    /* The text ends in NUL, and so does each argument. */
-    return snprintf(ret, PATH_SIZE, "%s", cursor_is_done(&at) ? s.at : at.at) <
-           PATH_SIZE;
+    if (!s->file)
+      strcpy(p->path[s->place], s->key);
+    l->found.uid = s->file && *s->file == '/' ? 0 : uid; /* it is trusted */
+    if (s->file && set_path(l, "%s", s->file) &&
+        try_path(l, s->key, NULL, strrchr(s->file, '/') + 1))
+      strcpy(p->path[s->place], l->found.names.name);
+    l->found.uid = uid;
   }
-  return false;
+  p->read_ns = l->now_ns;
+  p->uid = uid;
+}
+
+/* The value of an option: " --NAME=VALUE", " --NAME VALUE". */
+static bool find_option(const char *line, const char *name, char *ret) {
+  const char *at = strstr(line, name);
+
+  if (!at || !*(at += strlen(name)) || !strchr("= ", *at))
+    return false;
+  snprintf(ret, PATH_SIZE, "%.*s", (int)strcspn(at + 1, " "), at + 1);
+  return true;
 }
 
 /* Any user can call a program dockerd. */
 static void read_dockerd(struct container_lookup *l, struct procfs *procfs,
                          uint32_t pid) {
-  char *root = l->places->path[DAEMON], file[PATH_SIZE];
+  char *root = l->places->path[DAEMON], file[PATH_SIZE], line[CMDLINE_MAX + 1];
   struct status_sample status;
   struct span text;
 
   if (comm_read_of(procfs, pid, &text) != 0 || !span_is(text, "dockerd") ||
       status_read_of(procfs, pid, &status) != 0 ||
       !(status.known & STATUS_UID) || status.uid_effective != 0 ||
-      procfs_read_head(procfs, pid, "cmdline", PATH_MAX, &text) != 0)
+      procfs_read_head(procfs, pid, "cmdline", CMDLINE_MAX, &text) != 0)
     return;
-  if (find_option(text, "--config-file", file) && set_path(l, "%s", file) &&
+  cmdline_join(text.text, text.len, line, sizeof(line));
+  if (find_option(line, " --config-file", file) && set_path(l, "%s", file) &&
       (try_path(l, "data-root", NULL, "daemon.json") ||
        try_path(l, "graph", NULL, "daemon.json")))
     strcpy(root, l->found.names.name);
-  if (!find_option(text, "--data-root", root) &&
-      !find_option(text, "--graph", root))
-    find_option(text, "-g", root);
+  if (!find_option(line, " --data-root", root) &&
+      !find_option(line, " --graph", root))
+    find_option(line, " -g", root);
 }
 
 /* Asks a dockerd that runs, for a container that is not where settings say.
@@ -437,18 +416,16 @@ static bool look_up_host(struct container_lookup *l,
   return is_found;
 }
 
-bool container_lookup_has_name(const struct cgroup_container *c) {
-  return !c->has_digits &&
-         (c->runtime != CGROUP_LXC || !name_before_number(c->id) ||
-          strlen(c->id) > CONTAINER_ID_LEN);
-}
-
 static bool is_unchanged(const struct container_entry *e) {
   struct stat st;
 
   return e->path[0] && lstat(e->path, &st) == 0 && st.st_ino == e->ino &&
          st.st_mtim.tv_sec == e->mtime.tv_sec &&
          st.st_mtim.tv_nsec == e->mtime.tv_nsec;
+}
+
+static bool is_below_pods(struct span path) {
+  return memmem(path.text, path.len, "kubepods", 8);
 }
 
 /* What was looked for, for the log. */
@@ -459,30 +436,38 @@ static const char *const looked_for[] = {
     [CGROUP_KUBERNETES] = "a link of kubelet, config.json of containerd",
     [CGROUP_NERDCTL] = "names of nerdctl"};
 
+static bool look_up(struct container_lookup *l, struct span path,
+                    enum cgroup_runtime runtime) {
+  bool may_be_of_pod = runtime == CGROUP_OTHER ||
+                       runtime == CGROUP_KUBERNETES || is_below_pods(path);
+
+  read_settings(l);
+  if (runtime == CGROUP_LXC)
+    return try_lxc(l);
+  if (!l->user && may_be_of_pod &&
+      look_up_pod(l, memmem(path.text, path.len, "/kata", 5)))
+    return true;
+  return look_up_host(l, runtime);
+}
+
 int container_lookup_run(struct container_lookup *l, struct span path,
                          enum cgroup_runtime runtime) {
   const struct container_entry before = l->found;
-  bool is_of_pod = !before.uid && memmem(path.text, path.len, "kubepods", 8);
-  bool is_pod_unseen =
-      !before.uid && !is_of_pod &&
-      (runtime == CGROUP_OTHER || runtime == CGROUP_KUBERNETES);
-  bool is_kata = memmem(path.text, path.len, "/kata", 5), is_found;
+  struct passwd user;
+  char buffer[4096];
+  bool is_found;
 
   if (is_unchanged(&before))
     return 0;
-  if (!read_settings(l))
-    is_found = false;
-  else if (runtime == CGROUP_LXC)
-    is_found = try_lxc(l);
-  else
-    is_found = (is_of_pod && look_up_pod(l, is_kata)) ||
-               look_up_host(l, runtime) ||
-               (is_pod_unseen && look_up_pod(l, is_kata));
+  if (before.uid)
+    getpwuid_r(before.uid, &user, buffer, sizeof(buffer), &l->user);
+  is_found = (!before.uid || l->user) && look_up(l, path, runtime);
+  l->user = NULL;
   if (!is_found)
     l->found = before;
   if (is_found || before.path[0] || runtime == CGROUP_LXC)
     return 0;
   if (!l->error)
-    l->file = looked_for[is_of_pod ? CGROUP_KUBERNETES : runtime];
+    l->file = looked_for[is_below_pods(path) ? CGROUP_KUBERNETES : runtime];
   return l->error ? l->error : -ENOENT;
 }

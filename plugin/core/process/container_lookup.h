@@ -5,6 +5,7 @@
 #ifndef SMAPS_CONTAINER_LOOKUP_H
 #define SMAPS_CONTAINER_LOOKUP_H
 
+#include <pwd.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -12,7 +13,7 @@
 #include "proc/procfs.h"
 #include "process/container_file.h"
 
-#define CONTAINER_ID_LEN 64
+#define CONTAINER_ID_LEN 64 /* if it has digits */
 /* Longer paths are refused, because a path is kept for each container. */
 #define CONTAINER_PATH_SIZE 512
 /* Podman has all containers in one file, with about 1 kB for each. */
@@ -21,7 +22,7 @@
 /* A user may give a control group the id of another user's container, so the id
  * alone does not identify it. */
 struct container_entry {
-  char id[CONTAINER_ID_LEN + 1];
+  char id[CONTAINER_NAME_SIZE];
   uint32_t uid; /* whose files have the names; 0: the system's */
   struct container_names names;
   char path[CONTAINER_PATH_SIZE]; /* the file with the names; empty: none */
@@ -43,14 +44,12 @@ struct container_lookup {
   struct container_places *places;
   struct procfs *procfs; /* is searched for dockerd; or NULL */
   uint64_t now_ns;
+  struct passwd *user; /* whose files they are; NULL: the system's */
   struct container_entry found;
   size_t bytes;     /* that were read */
   int error;        /* of the first file that exists but could not be used */
   const char *file; /* that file, a constant */
 };
-
-/* True if no file is needed: the control group has the name. */
-bool container_lookup_has_name(const struct cgroup_container *c);
 
 /*
  * Completes l->found, which has an id, a user and the names that are known

@@ -100,7 +100,7 @@ static bool find_one(struct container_cache *c, struct span path,
   strcpy(e->names.name, container->id + container->name_at);
   if (container->has_digits)
     e->names.name[SHORT_LEN] = '\0';
-  if (container_lookup_has_name(container))
+  else if (container->runtime != CGROUP_LXC)
     return true;
   strcpy(e->id, container->id);
   if (!begin(c, e, l->now_ns)) {

@@ -174,8 +174,7 @@ TEST(setting_is_the_value_of_a_line) {
   } cases[] = {
       {"graphroot = \"/a b\"\n", 0, "/a b"},
       {"x = 1\n\tgraphroot='/a'\n", 0, "/a"},
-      {"graphroot = /a \t# word\n", 0, "/a"},
-      {"graphroot=/a\r\n", 0, "/a"},
+      {"graphroot='/a'\r\n", 0, "/a"},
       {"graphroot = \"/a#b\" # word", 0, "/a#b"},
       {"graphroot = \"/a\"\ngraphroot = \"/b\"\n", 0, "/a"},
       {"# graphroot = \"/a\"\n", -ENOENT, NULL},
@@ -183,6 +182,7 @@ TEST(setting_is_the_value_of_a_line) {
       {"graphroot \"/a\"\n", -ENOENT, NULL},
       {"graphroot = \"\"\n", -EBADMSG, NULL},
       {"graphroot =\n", -EBADMSG, NULL},
+      {"graphroot = /a\n", -EBADMSG, NULL},
       {"", -ENOENT, NULL},
   };
 
