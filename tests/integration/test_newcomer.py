@@ -234,8 +234,11 @@ PATH={path} exec {name} "$@"
         self.fake = FakeDebian(uid=1000)
 
     def hide(self, *programs):
-        """Puts all programs of this host but these into the PATH."""
+        """Puts all programs of this host but these into the PATH. After su, it
+        can have directories of root, which a user may not read."""
         for directory in os.environ["PATH"].split(":"):
+            if not os.access(directory, os.R_OK | os.X_OK):
+                continue
             for path in pathlib.Path(directory).glob("*"):
                 link = self.fake.root / path.name
                 if path.name not in programs and not os.path.lexists(link):

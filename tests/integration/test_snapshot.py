@@ -297,7 +297,8 @@ class Sources(StateTest):
 class Files(StateTest):
     def test_full_disk_logs_one_line_and_keeps_the_last_state(self):
         shape = self.start_shape("anon", name="web", mib=4)
-        disk = SmallDisk(self, 1024)
+        processes = sum(name.isdigit() for name in os.listdir("/proc"))
+        disk = SmallDisk(self, 1024 + 4 * processes)
         state = StateFile(disk.mount_point)
         self.start_state(
             "CommandLines false",

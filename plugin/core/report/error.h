@@ -2,6 +2,8 @@
  * The possible error of a sum. Common errors of members have one sign and add
  * up. Independent errors do not: some members are too high and others too low,
  * so the error of the sum is the root of the sum of their squares.
+ *
+ * How wide the error of one process is, estimate/audit.h decides.
  */
 #ifndef SMAPS_ERROR_H
 #define SMAPS_ERROR_H

@@ -5,6 +5,8 @@
  * their time. Processes that are in Other alone come last until their deadline:
  * they get the time that the others leave, less kept_ns, which is saved for the
  * others.
+ *
+ * Why a process was not read, enum outcome of member/member.h says.
  */
 #ifndef SMAPS_SCHEDULE_H
 #define SMAPS_SCHEDULE_H

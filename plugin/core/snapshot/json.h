@@ -3,6 +3,7 @@
  * right order, with a key for each value in an object, and NULL in an array.
  *
  * The first error sticks: later calls do nothing, and json_finish() returns it.
+ * What a document contains, snapshot.c decides.
  */
 #ifndef SMAPS_JSON_H
 #define SMAPS_JSON_H
