@@ -373,8 +373,10 @@ static bool has_shape(const char *shape, struct span id) {
 static bool fits(const struct row *r, struct span above, bool is_second,
                  struct span *component) {
   const char *prefix = r->prefix;
-  bool is_digits = strcmp(r->shape, "64") == 0;
+  bool is_digits = *r->shape == '6'; /* most rows, and few components */
 
+  if (is_digits && component->len < ID_LEN)
+    return false;
   if (r->above && !span_is(above, r->above) &&
       !(is_second && *r->above == '/' && span_is(above, r->above + 1)))
     return false;
