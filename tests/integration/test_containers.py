@@ -196,7 +196,7 @@ class Containers(CgroupMixin, IntegrationTest):
         shown = set()
         for path in "man/collectd-smaps.5", "alerts/thresholds.conf":
             text = (ROOT / "contrib" / path).read_text()
-            shown.update(re.findall("ContainerNameMatch .+", text))
+            shown.update(re.findall(r"ContainerNameMatch .+\[-_\].+", text))
         self.assertEqual(len(shown), 1, shown)
         for id_, name in zip(
             IDS, ["shop-web-1", "shop-web-2", "shop_db_1", "shop_db_12"]
