@@ -2,8 +2,8 @@
  * Inspects a process: reads the files with its identity, its state and its
  * names. stat, the command line and the executable can hang in the kernel (they
  * wait for the mmap lock or for an exec). So only the reader calls this, with a
- * copy of the process's data; identify.h adopts the result later, and notices if
- * the pid has come to another process.
+ * copy of the process's data; identify.h adopts the result later, and notices
+ * if the pid has come to another process.
  */
 #ifndef SMAPS_INSPECT_H
 #define SMAPS_INSPECT_H
