@@ -42,6 +42,8 @@ static bool parse_value(struct cursor *s, enum status_known key,
     return parse_inner_pid(s, &ret->inner_pid);
   case STATUS_UID:
     return parse_effective(s, &ret->uid_effective);
+  case STATUS_GID:
+    return parse_effective(s, &ret->gid_effective);
   case STATUS_THREADS:
     return parse_u32(s, &ret->threads);
   case STATUS_VM_SWAP:
@@ -61,7 +63,7 @@ static enum status_known parse_key(struct cursor *s) {
       {"State:", STATUS_STATE},    {"PPid:", STATUS_PARENT},
       {"Uid:", STATUS_UID},        {"VmPTE:", STATUS_VM_PTE},
       {"VmSwap:", STATUS_VM_SWAP}, {"Threads:", STATUS_THREADS},
-      {"NSpid:", STATUS_NSPID},
+      {"NSpid:", STATUS_NSPID},    {"Gid:", STATUS_GID},
   };
 
   for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -78,6 +80,7 @@ static enum status_known parse_key(struct cursor *s) {
  * PPid:	1
  * …
  * Uid:	0	0	0	0
+ * Gid:	0	0	0	0
  * …
  * NSpid:	6876	1
  * …

@@ -16,6 +16,7 @@ enum status_known {
   STATUS_STATE = 1 << 4,
   STATUS_PARENT = 1 << 5,
   STATUS_NSPID = 1 << 6,
+  STATUS_GID = 1 << 7,
 };
 
 struct status_sample {
@@ -25,6 +26,7 @@ struct status_sample {
   /* Since 4.1: the pid in its own namespace; 0 if that is the reader's. */
   uint32_t inner_pid;
   uint32_t uid_effective;
+  uint32_t gid_effective;
   uint32_t threads;
   uint64_t vm_swap_bytes; /* swapped-out anonymous memory, without shmem */
   uint64_t vm_pte_bytes;  /* page tables */

@@ -10,6 +10,7 @@
 struct pid_claim {
   uint32_t number;     /* 0: none */
   uint32_t writer;     /* a user who can write the file; 0: only root and we */
+  uint32_t group;      /* a group that can; 0: none, or root's */
   uint64_t ino;        /* of the file */
   uint64_t changed_ns; /* time of day of its last change */
   bool is_of_boot;     /* it is in memory: no reboot leaves it */

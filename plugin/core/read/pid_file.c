@@ -89,6 +89,7 @@ static int read_found(const char *path, int found_fd, struct pid_claim *ret) {
     ret->changed_ns =
         (uint64_t)st.st_mtim.tv_sec * NS_PER_S + (uint64_t)st.st_mtim.tv_nsec;
   ret->is_of_boot = fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC;
+  ret->group = st.st_mode & S_IWGRP ? st.st_gid : 0;
   add_writer(ret, st.st_mode & S_IWOTH ? WRITER_IS_ANYBODY : st.st_uid);
   add_owners_of_links(ret, path);
   return rc;

@@ -7,7 +7,7 @@
 /* Clocks are set by a few seconds without anybody's doing. */
 #define SLACK_NS (5 * NS_PER_S)
 /* A process writes its PID file soon, and is listed a cycle later at most. */
-#define WRITES_WITHIN_NS (60 * NS_PER_S)
+#define WRITES_WITHIN_NS (10 * NS_PER_S)
 #define SEEKS_MAX 3
 
 struct watch {
@@ -68,9 +68,10 @@ static bool is_forged(const struct watch *w, const struct pid_claim *c,
                       const struct process *p) {
   struct status_sample status;
 
-  return c->writer &&
+  return (c->writer || c->group) &&
          status_read_of(w->reader->setup.procfs, p->pid, &status) == 0 &&
-         status.uid_effective != c->writer;
+         ((c->writer && status.uid_effective != c->writer) ||
+          (c->group && status.gid_effective != c->group));
 }
 
 static enum pid_doubt doubt_about(const struct watch *w,
@@ -140,7 +141,8 @@ static void adopt(struct watch *w, struct selector *s,
   s->is_pid_known = true;
   back_off_forgive(&s->back_off);
   if (old->number != c->number || old->writer != c->writer ||
-      old->ino != c->ino || old->changed_ns != c->changed_ns) {
+      old->group != c->group || old->ino != c->ino ||
+      old->changed_ns != c->changed_ns) {
     s->claim = *c;
     s->doubt = PID_BELIEVED;
     s->starttime_ticks = s->pid = s->seeks = 0;

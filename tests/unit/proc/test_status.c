@@ -8,7 +8,7 @@
 
 static const unsigned all_known = STATUS_STATE | STATUS_PARENT | STATUS_UID |
                                   STATUS_THREADS | STATUS_VM_SWAP |
-                                  STATUS_VM_PTE | STATUS_NSPID;
+                                  STATUS_VM_PTE | STATUS_NSPID | STATUS_GID;
 
 FIXTURE_PARSER(status_parse, struct status_sample)
 
@@ -21,6 +21,7 @@ TEST(a_capture_is_read_key_by_key) {
   assert_int_equal(s.uid_effective, 0);
   assert_int_equal(s.threads, 1);
   assert_int_equal(s.inner_pid, 0);
+  assert_int_equal(s.gid_effective, 0);
   assert_int_equal(s.vm_swap_bytes, 0);
   assert_int_equal(s.vm_pte_bytes, 72 * KIB);
 
@@ -55,6 +56,7 @@ TEST(the_innermost_pid_is_that_of_its_own_namespace) {
 TEST(a_known_key_with_another_value_is_rejected) {
   static const struct text_case cases[] = {
       {"one uid", TEXT("Uid:\t0\n")},
+      {"one gid", TEXT("Gid:\t0\n")},
       {"three uids", TEXT("Uid:\t0\t0\t0\n")},
       {"five uids", TEXT("Uid:\t0\t0\t0\t0\t0\n")},
       {"uids parted by blanks", TEXT("Uid:\t0 0 0 0\n")},

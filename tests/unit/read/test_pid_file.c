@@ -182,10 +182,14 @@ FIXTURE_TEST(writers_besides_us_and_root_are_known) {
   assert_int_equal(chmod(path, 0666), 0);
   assert_int_equal(read_it(path).writer, WRITER_IS_ANYBODY);
   assert_int_equal(chmod(path, 0644), 0);
+  assert_int_equal(read_it(path).group, 0);
   if (geteuid() != 0)
     return;
-  assert_int_equal(chown(path, 4242, 0), 0);
+  assert_int_equal(chown(path, 4242, 4343), 0);
   assert_int_equal(read_it(path).writer, 4242);
+  assert_int_equal(read_it(path).group, 0);
+  assert_int_equal(chmod(path, 0664), 0);
+  assert_int_equal(read_it(path).group, 4343);
 }
 
 /* Of the file itself, and of a directory; each user chooses what is read. */

@@ -237,9 +237,10 @@ static void put_status(const struct world *w, uint32_t pid, unsigned uid,
 
   if (inner)
     snprintf(more, sizeof(more), "\t%u", inner);
-  proctree_print(&w->tree, pid, "status",
-                 "Uid:\t%u\t%u\t%u\t%u\nNSpid:\t%u%s\nThreads:\t1\n", uid, uid,
-                 uid, uid, pid, more);
+  proctree_print(
+      &w->tree, pid, "status",
+      "Uid:\t%u\t%u\t%u\t%u\nGid:\t7\t7\t7\t7\nNSpid:\t%u%s\nThreads:\t1\n",
+      uid, uid, uid, uid, pid, more);
 }
 
 /* That the file selects no process, for that reason, which is noted. */
@@ -375,6 +376,23 @@ WORLD_TEST(file_of_a_user_names_only_his_processes) {
   assert_doubted(w, 12, PID_IS_FORGED);
 }
 
+/* Whoever is in the group can write it: the group of the process may. */
+WORLD_TEST(file_of_a_group_selects_only_its_processes) {
+  if (geteuid() != 0)
+    return;
+  put(w, 10);
+  put_status(w, 10, 0, 0);
+  write_pid(w, 0, 10);
+  assert_int_equal(chown(path_of(w, 0), 0, 7), 0);
+  assert_int_equal(chmod(path_of(w, 0), 0664), 0);
+  group(w, "g", 0);
+  world_run(w, 1);
+  world_assert(w, "g", "ps_count=1");
+  assert_int_equal(chown(path_of(w, 0), 0, 8), 0);
+  world_run(w, 1);
+  assert_doubted(w, 10, PID_IS_FORGED);
+}
+
 /* --- numbers of other namespaces ---------------------------------------------
  */
 
@@ -384,7 +402,7 @@ WORLD_TEST(number_of_a_container_names_the_process_in_it) {
   put_boot(w);
   put(w, 1);
   put_begun(w, 20, 360000);
-  put_begun(w, 30, 350000);
+  put_begun(w, 30, 358900);
   put_status(w, 20, 0, 7);
   put_status(w, 30, 0, 7);
   write_pid(w, 0, 7);
