@@ -478,9 +478,13 @@ void estimator_derive(const struct cycle *cycle, struct track *t,
                       const struct rollup *rollup, uint64_t at_ns,
                       enum origin origin, double off_bytes) {
   uint32_t off_pages = t->baseline.off_pages;
-  double before = track_has_baseline(t) ? bounds_before(cycle, t) : 0;
+  double before = 0;
 
   assert(origin != ORIGIN_READING);
+  if (track_has_baseline(t)) {
+    track_find_change(cycle, t); /* with the swap of its parent */
+    before = bounds_before(cycle, t);
+  }
   restart(cycle, t, rollup, &t->now, at_ns);
   t->baseline.off_pages = off_pages;
   t->origin = origin;

@@ -524,7 +524,7 @@ static void take_result(struct measurer *m, struct process *p,
   p->member->wanted_ns = 0;
   if (r == 0 && is_sample) {
     m->counts.sampled++;
-    sampling_take(&m->sampler, p, policy, job);
+    sampling_take(&m->sampler, p, job);
     settle(m, p, OUTCOME_SAMPLED);
   } else if (r == 0) {
     correct(m, p, policy, job);

@@ -92,11 +92,11 @@ struct process {
   /* The control group that it was matched in; NULL if that is unknown. */
   struct cgroup_node *cgroup;
 
-  struct member *member; /* owned by estimate/; NULL at first */
+  struct member *member; /* owned by member/; NULL at first */
   struct back_off hung;  /* nothing that can hang is read; see quarantine.h */
   uint8_t hung_kind;     /* enum read_kind of the last hang */
 
-  enum process_state state : 8; /* changed by process_set_state() only */
+  enum process_state state : 8; /* changed by process_set_state() */
   bool is_linked : 1;
   bool has_new_inode : 1;  /* it may be another process; stat has to be read */
   bool is_dead_leader : 1; /* its memory is read through another thread */
@@ -148,7 +148,8 @@ struct process *process_table_find(const struct process_table *t, uint32_t pid);
 struct process *process_table_find_same(const struct process_table *t,
                                         uint32_t pid, uint64_t starttime_ticks);
 
-/* Forgets all but pid and inode, because another process has the pid now. */
+/* Forgets all but pid and inode, because another process has the pid now: it
+ * begins in PROCESS_UNSEEN. */
 void process_reset(const struct process_table *t, struct process *p);
 
 /* A key of the program image, not of its name; never 0. A fork has its parent's

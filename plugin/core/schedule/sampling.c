@@ -282,16 +282,18 @@ static void learn_cost(struct sampler *sampler, const struct read_job *job) {
 }
 
 void sampling_take(struct sampler *sampler, struct process *p,
-                   const struct policy *policy, const struct read_job *job) {
+                   const struct read_job *job) {
   const struct page_sample *sample = &job->sample;
   struct sampling *s = p->member->sampling;
   struct sampled sampled;
+  struct policy policy;
 
   back_off_forgive(&s->refused);
+  policy = member_policy(p); /* by which it may be sampled from now on */
   charge_rest(sampler, p, job->work_ns);
   learn_cost(sampler, job);
   keep_layout(sampler, p, sample);
-  refine_read_time(sampler, p, policy, sample);
+  refine_read_time(sampler, p, &policy, sample);
   measure(sampler, p, sample, &sampled);
   s->pages = sample->pages;
   estimator_sample(sampler->cycle, &p->member->track, &sampled,

@@ -40,7 +40,7 @@ struct read_job sampling_job(const struct sampler *s, struct process *p);
 
 /* Takes in the result of one that succeeded. */
 void sampling_take(struct sampler *s, struct process *p,
-                   const struct policy *policy, const struct read_job *job);
+                   const struct read_job *job);
 /* The kernel refuses pagemap, or has none, or there are too many mappings: it
  * is not tried again for an hour. */
 void sampling_refuse(const struct sampler *s, struct process *p);

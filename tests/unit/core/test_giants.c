@@ -65,7 +65,7 @@ struct load {
 /* A walk takes so long by page; a sample. */
 #define WALK_PAGE_NS 12
 #define SAMPLE_NS 700000
-/* Some 2,080 pages, by the guess of read_cost.c. */
+/* Some 2,080 pages, by the guess of read_time.c. */
 #define LIMIT_NS 30000
 #define LIMIT_PAGES 2080
 /* A question to the clock of the processor: what a probe sees of a window. */

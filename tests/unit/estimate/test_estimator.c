@@ -73,6 +73,24 @@ FIXTURE_TEST(without_a_baseline_all_that_is_resident_may_be_wrong) {
 }
 
 /* It is of no use to a process that runs another program. */
+/* A newborn gets the swap of its parent after it was observed. */
+FIXTURE_TEST(a_derived_baseline_keeps_the_bound_of_swap_that_came_back) {
+  struct rollup r = private_and_file;
+  struct observation o = at_first;
+
+  r.bytes[ROLLUP_SWAP] = MIB;
+  r.bytes[ROLLUP_SWAP_PSS] = MIB / 2;
+  o.vm_swap_kb = 1024;
+  begin_cycle(f, &o);
+  estimator_advance(&f->track);
+  estimator_correct(&f->cycle, &f->track, &r, &o);
+  o.resident_pages += 256;
+  begin_cycle(f, &o);
+  f->track.now.vm_swap_kb = 0;
+  estimator_derive(&f->cycle, &f->track, &r, NS_PER_S, ORIGIN_INHERITED, 0);
+  assert_true(f->track.derived_bytes >= MIB / 4.0);
+}
+
 FIXTURE_TEST(nothing_of_a_derived_baseline_is_left_once_it_is_forgotten) {
   begin_cycle(f, &at_first);
   estimator_derive(&f->cycle, &f->track, &private_and_file, NS_PER_S,

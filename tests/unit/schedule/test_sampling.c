@@ -132,11 +132,10 @@ static struct read_job sample_job(void) {
 
 static void take(struct fixture *f, const struct read_job *job) {
   struct diag diags[DIAGS] = {{.count = 0}};
-  struct policy policy = member_policy(&f->process);
 
   f->sampler.diags = diags;
   f->cycle.page_size = PAGE;
-  sampling_take(&f->sampler, &f->process, &policy, job);
+  sampling_take(&f->sampler, &f->process, job);
 }
 
 /* 1,000 anonymous pages, of which 600 are exclusive and the others of two; 500
@@ -289,6 +288,28 @@ FIXTURE_TEST(a_probe_shows_what_a_walk_would_cost) {
     assert_int_equal(f->member.read_time.ns, cases[i].ns);
     remove_tables(f, &tree);
   }
+}
+
+/* While samples are refused, a longer walk would be allowed. */
+FIXTURE_TEST(the_first_sample_after_a_refusal_goes_by_max_lock_hold) {
+  struct policy policy = {.max_lock_hold_ns = 50 * PAGES,
+                          .unsampled_lock_hold_ns = 200 * PAGES};
+  struct group_track track = {.sampling_ns = 0};
+  struct group group = {.policy = &policy, .track = &track};
+  struct group *groups[] = {&group};
+  struct read_job job = sample_job();
+  struct proctree tree;
+
+  put_tables(f, &tree, 0);
+  job.sample.walk_page_ns = 100;
+  f->process.groups = groups;
+  f->process.n_groups = 1;
+  f->sampling.refused.failures = 1;
+  f->member.read_time =
+      (struct read_time){.ns = 300 * PAGES, .pages = PAGES, .is_learnt = true};
+  take(f, &job);
+  assert_int_equal(f->member.read_time.ns, 300 * PAGES);
+  remove_tables(f, &tree);
 }
 
 /* For each page of a huge one, if a fork shares it, 10 ns more. */
