@@ -29,7 +29,7 @@ static const char *const pid_doubt_words[] = {
     [PID_IS_NOBODY] = "no such process runs",
     [PID_IS_KERNEL] = "that is init or a kernel thread",
     [PID_IS_LATER] = "that process began after the file was last changed",
-    [PID_IS_FORGED] = "a user who is neither root nor that of the process can "
-                      "write the file"};
+    [PID_IS_FORGED] = ("a user who is neither root nor that of the process can "
+                       "write the file")};
 
 #endif

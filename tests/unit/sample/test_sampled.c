@@ -110,7 +110,7 @@ TEST(errors_hold_for_99_of_100_samples) {
 
 /* Two sharers are assumed where there are as many at least. */
 TEST(shares_that_are_not_known_are_bounded) {
-  struct page_sums anon = {.found = {1000, 400, 400, 400}};
+  struct page_sums anon = {.found = {1000, 400, 400, 400, 0}};
 
   for (anon.sharers = 2; anon.sharers <= 64; anon.sharers *= 4) {
     struct sampled s = measure(&anon, GIB);
@@ -274,7 +274,7 @@ TEST(pages_that_samples_had_ruled_out_are_news) {
   for (unsigned i = 0; i <= 30; i++) {
     uint32_t shared = i == 30 ? 4 : 0, n = 500;
     struct page_sums pages = {
-        .found = {n, n - shared, n - shared / 2, n - shared * 3 / 4}};
+        .found = {n, n - shared, n - shared / 2, n - shared * 3 / 4, 0}};
     struct sampled s = {.uss = 0};
 
     sampled_add(&s, PAGE_ANON, &pages, 100.0 * GIB);

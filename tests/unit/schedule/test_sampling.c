@@ -121,8 +121,9 @@ static struct read_job sample_job(void) {
       .kind = READ_SAMPLE,
       .request.pages_wanted = 100,
       .sample = {
-          .kinds = {[PAGE_ANON] = {16, 0, 8, 4}, [PAGE_FILE] = {16, 0, 4, 1}},
-          .shmem = {100, 0, 10, 1},
+          .kinds =
+              {[PAGE_ANON] = {16, 0, 8, 4, 0}, [PAGE_FILE] = {16, 0, 4, 1, 0}},
+          .shmem = {100, 0, 10, 1, 0},
           .has_census = true,
           .pages = 1600,
           .census = {[PAGE_ANON] = {1000, 600}, [PAGE_FILE] = {500, 100}},
@@ -182,8 +183,8 @@ FIXTURE_TEST(pages_that_an_inexact_statm_lacks_are_added) {
     struct read_job job = sample_job();
 
     job.sample = (struct page_sample){
-        .kinds = {[PAGE_ANON] = {200, 200, 200, 200},
-                  [PAGE_FILE] = {200, 0, 100, 50}},
+        .kinds = {[PAGE_ANON] = {200, 200, 200, 200, 0},
+                  [PAGE_FILE] = {200, 0, 100, 50, 0}},
         .present = {[PAGE_ANON] = cases[i].anon, [PAGE_FILE] = cases[i].files},
         .chance = cases[i].chance,
         .has_mapcounts = !cases[i].are_unknown,
