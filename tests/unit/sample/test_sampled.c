@@ -127,7 +127,7 @@ TEST(shares_that_are_not_known_are_bounded) {
 
 /* A page of several costs half of it at most, and nothing is exclusive. */
 TEST(memory_without_exclusive_pages_has_no_uss) {
-  struct page_sums shared = {.found = {100, 0, 50, 25}, .are_shared = true};
+  struct page_sums shared = {.found = {100, 0, 50, 25, 0}, .are_shared = true};
   struct page_sums none = {.found = {0}, .are_shared = true};
   struct sampled s = {.swap = 0};
 
