@@ -325,7 +325,11 @@ static int fault(enum call call, const char *object) {
     return 0;
   if (n <= CALLS_MAX) {
     kinds[n] = (unsigned char)call;
+    /* The name of a descriptor: another thread may get that number, and write
+     * its own name there, as soon as the file is closed. */
+    pthread_mutex_lock(&lock);
     objects[n] = hash_of(object);
+    pthread_mutex_unlock(&lock);
   }
   if (n != fails_at)
     return 0;
