@@ -99,18 +99,6 @@ class Paths(IntegrationTest):
                 lines[0],
             )
 
-    def test_data_root_of_a_dockerd_that_runs(self):
-        self.put(f"/system.slice/docker-{ID}.scope")
-        self.put(
-            "/system.slice/docker.service",
-            comm="dockerd\n",
-            cmdline="/usr/bin/dockerd\0--data-root=/srv/dk\0",
-        )
-        names = self.root / f"srv/dk/containers/{ID}"
-        names.mkdir(parents=True)
-        (names / "config.v2.json").write_text('{"Name": "/web"}')
-        self.assertEqual(self.groups(), ["docker.service", "web"])
-
     def test_check_shows_what_looks_like_a_container_and_is_not_known(self):
         half = "0123456789abcdef" * 2
         uuid = "0b1c2d3e-4f50-6172-8394-a5b6c7d8e9f0"

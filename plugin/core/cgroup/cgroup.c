@@ -211,7 +211,7 @@ bool cgroup_slice(struct span path, struct span *ret) {
 #define DIGITS "0123456789"
 #define HEX_DIGITS DIGITS "abcdef"
 
-/* ":PORT" at the end, and ":PORT-" before it. */
+/* ADDRESS:PORT-ADDRESS:PORT, at the end. */
 static bool has_two_ports(struct span s) {
   struct span address;
   struct cursor rest = cursor_begin(s.text, s.len);
@@ -221,30 +221,51 @@ static bool has_two_ports(struct span s) {
     const char *colon = memrchr(address.text, ':', address.len);
     size_t digits = colon ? strspn(colon + 1, DIGITS) : 0;
 
-    ports += digits > 0 && colon + 1 + digits == address.text + address.len;
+    ports += digits > 0 && colon + 1 + digits == address.text + address.len &&
+             strspn(address.text, HEX_DIGITS ".:%") >= address.len;
   }
   return ports == 2;
 }
 
+/* PID-UID, PID_ID-UID and COOKIE-PID_ID-UID. A version, a date or an address
+ * can look like the first; not with a process 0 or 1. */
+static bool is_peer(struct span s) {
+  struct cursor at = cursor_begin(s.text, s.len), before;
+  uint64_t pid, number;
+  bool has_id;
+
+  if (!parse_u64(&at, &pid))
+    return false;
+  before = at;
+  if (parse_char(&at, '-') && parse_u64(&at, &number) && !cursor_is_done(&at) &&
+      *at.at == '_')
+    pid = number;
+  else
+    at = before;
+  has_id = parse_char(&at, '_');
+  return (!has_id || parse_u64(&at, &number)) && pid > 1 &&
+         parse_char(&at, '-') && parse_u64(&at, &number) && cursor_is_done(&at);
+}
+
 /*
  * COUNTER-ADDRESS:PORT-ADDRESS:PORT     a connection to a socket with Accept=
- * COUNTER-PID-UID, COUNTER-PID_ID-UID   likewise, of AF_UNIX
+ * COUNTER-PID-UID, COUNTER-PID_ID-UID   the same of AF_UNIX
  * COUNTER-unknown                       from another namespace
  * COUNTER-COOKIE-…                      each of these, in newer versions
  *
  * (systemd 228 to 259, src/core/socket.c: instance_from_socket)
  */
 static bool is_numbered(struct span instance) {
-  struct span rest = instance;
   size_t counter = strspn(instance.text, DIGITS);
+  struct span rest = {instance.text + counter + 1, instance.len - counter - 1};
 
-  if (counter == 0 || instance.text[counter] != '-')
+  if (counter == 0 || counter + 1 >= instance.len ||
+      instance.text[counter] != '-')
     return false;
-  strip_suffix(&rest, "unknown");
-  if (strspn(instance.text, DIGITS "-_") >= rest.len)
-    return rest.len < instance.len ||
-           memchr(instance.text + counter + 1, '-', rest.len - counter - 1);
-  return has_two_ports(instance);
+  return is_peer(rest) || has_two_ports(rest) ||
+         (strip_suffix(&rest, "unknown")
+              ? strspn(rest.text, DIGITS "-") >= rest.len
+              : span_is(rest, "unknown"));
 }
 
 /* 64 hexadecimal digits: the instance of a session of Cockpit, and the name of

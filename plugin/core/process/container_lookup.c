@@ -12,16 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/duration.h"
-#include "proc/cheap_files.h"
-#include "proc/cmdline.h"
-
 #define ROOTLESS "rootless_storage_path"
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 #define PATH_SIZE CONTAINER_PATH_SIZE
 
-/* Of container_places; SNAP is Docker's, DAEMON that of a dockerd that runs. */
-enum place { DOCKER, SNAP, DAEMON, PODMAN, NERDCTL, LXC };
+/* Of container_places; SNAP is Docker's. */
+enum place { DOCKER, SNAP, PODMAN, NERDCTL, LXC };
 
 /* For printf. */
 #define LINKS "/var/log/containers/%s"
@@ -331,60 +327,6 @@ static void read_settings(struct container_lookup *l) {
   p->uid = uid;
 }
 
-/* The value of an option: " --NAME=VALUE", " --NAME VALUE". */
-static bool find_option(const char *line, const char *name, char *ret) {
-  const char *at = strstr(line, name);
-
-  if (!at || !*(at += strlen(name)) || !strchr("= ", *at))
-    return false;
-  snprintf(ret, PATH_SIZE, "%.*s", (int)strcspn(at + 1, " "), at + 1);
-  return true;
-}
-
-/* Any user can call a program dockerd. */
-static void read_dockerd(struct container_lookup *l, struct procfs *procfs,
-                         uint32_t pid) {
-  char *root = l->places->path[DAEMON], file[PATH_SIZE], line[CMDLINE_MAX + 1];
-  struct status_sample status;
-  struct span text;
-
-  if (comm_read_of(procfs, pid, &text) != 0 || !span_is(text, "dockerd") ||
-      status_read_of(procfs, pid, &status) != 0 ||
-      !(status.known & STATUS_UID) || status.uid_effective != 0 ||
-      procfs_read_head(procfs, pid, "cmdline", CMDLINE_MAX, &text) != 0)
-    return;
-  cmdline_join(text.text, text.len, line, sizeof(line));
-  if (find_option(line, " --config-file", file) && set_path(l, "%s", file) &&
-      (try_path(l, "data-root", NULL, "daemon.json") ||
-       try_path(l, "graph", NULL, "daemon.json")))
-    strcpy(root, l->found.names.name);
-  if (!find_option(line, " --data-root", root) &&
-      !find_option(line, " --graph", root))
-    find_option(line, " -g", root);
-}
-
-/* Asks a dockerd that runs, for a container that is not where settings say.
- * Processes are listed once in a minute. */
-static bool try_dockerd(struct container_lookup *l) {
-  struct container_places *p = l->places;
-  const struct procfs_entry *list;
-  struct procfs *procfs;
-  size_t n;
-
-  if (l->found.uid)
-    return false;
-  if ((!p->listed_ns || l->now_ns - p->listed_ns >= 60 * NS_PER_S) &&
-      l->procfs && procfs_new_second(l->procfs, &procfs) == 0) {
-    p->listed_ns = l->now_ns;
-    *p->path[DAEMON] = '\0';
-    if (procfs_list(procfs, &list, &n) == 0)
-      for (size_t i = 0; i < n && !*p->path[DAEMON]; i++)
-        read_dockerd(l, procfs, list[i].pid);
-    procfs_free(procfs);
-  }
-  return *p->path[DAEMON] && try_docker(l, p->path[DAEMON]);
-}
-
 static bool look_up_pod(struct container_lookup *l, bool is_kata) {
   static const char *const states[] = {"/run", "/run/k3s",
                                        "/var/snap/microk8s/common/run"};
@@ -397,21 +339,22 @@ static bool look_up_pod(struct container_lookup *l, bool is_kata) {
   return false;
 }
 
+/* Any container can be called as kubelet calls those of a pod. */
 static bool look_up_host(struct container_lookup *l,
-                         enum cgroup_runtime runtime) {
+                         enum cgroup_runtime runtime, bool is_of_pod) {
   char(*paths)[PATH_SIZE] = l->places->path;
   bool is_any = runtime == CGROUP_OTHER || runtime == CGROUP_KUBERNETES;
   bool is_found = false;
 
   if (runtime == CGROUP_DOCKER || is_any)
     is_found = try_docker(l, paths[DOCKER]) ||
-               (!l->found.uid && try_docker(l, paths[SNAP])) || try_dockerd(l);
+               (!l->found.uid && try_docker(l, paths[SNAP]));
   if (!is_found && (runtime == CGROUP_PODMAN || is_any))
     is_found = try_podman(l);
   if (!is_found && !l->found.uid &&
       (runtime == CGROUP_NERDCTL || runtime == CGROUP_OTHER))
     is_found = try_nerdctl(l);
-  if (is_found)
+  if (is_found && is_of_pod)
     container_file_split(&l->found.names);
   return is_found;
 }
@@ -447,7 +390,7 @@ static bool look_up(struct container_lookup *l, struct span path,
   if (!l->user && may_be_of_pod &&
       look_up_pod(l, memmem(path.text, path.len, "/kata", 5)))
     return true;
-  return look_up_host(l, runtime);
+  return look_up_host(l, runtime, is_below_pods(path));
 }
 
 int container_lookup_run(struct container_lookup *l, struct span path,

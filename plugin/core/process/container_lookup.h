@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "cgroup/cgroup.h"
-#include "proc/procfs.h"
 #include "process/container_file.h"
 
 #define CONTAINER_ID_LEN 64 /* if it has digits */
@@ -33,16 +32,14 @@ struct container_entry {
 
 /* Where the runtimes of the system, or those of a user, have their files. */
 struct container_places {
-  char path[6][CONTAINER_PATH_SIZE];
+  char path[5][CONTAINER_PATH_SIZE];
   uint32_t uid;
-  uint64_t read_ns;   /* the cycle in which the settings were read */
-  uint64_t listed_ns; /* dockerd was looked for */
+  uint64_t read_ns; /* the cycle in which the settings were read */
 };
 
 struct container_lookup {
   const char *root; /* the directory that has the host's files */
   struct container_places *places;
-  struct procfs *procfs; /* is searched for dockerd; or NULL */
   uint64_t now_ns;
   struct passwd *user; /* whose files they are; NULL: the system's */
   struct container_entry found;

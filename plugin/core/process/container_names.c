@@ -111,12 +111,11 @@ static bool find_one(struct container_cache *c, struct span path,
   return e->path[0] || !container->has_digits;
 }
 
-int container_names_find(struct container_cache *c, struct procfs *procfs,
-                         struct span path,
+int container_names_find(struct container_cache *c, struct span path,
                          const struct cgroup_containers *containers,
                          uint64_t now_ns, struct container_names *ret,
                          const char **ret_file) {
-  struct container_lookup l = {.procfs = procfs, .now_ns = now_ns};
+  struct container_lookup l = {.now_ns = now_ns};
   int rc = 0, result = 0;
 
   for (size_t i = containers->n; i-- > 0; rc = 0) {

@@ -40,11 +40,9 @@ void container_cache_done(struct container_cache *c);
  *
  * Returns 0, or a negative errno if no name is known: of the file that could
  * not be read (-EBADMSG: malformed), or -ENOENT if no file has the name;
- * *ret_file is then the file, or what was looked for, a constant. The processes
- * of procfs (or NULL) are searched for dockerd. May hang.
+ * *ret_file is then the file, or what was looked for, a constant. May hang.
  */
-int container_names_find(struct container_cache *c, struct procfs *procfs,
-                         struct span path,
+int container_names_find(struct container_cache *c, struct span path,
                          const struct cgroup_containers *containers,
                          uint64_t now_ns, struct container_names *ret,
                          const char **ret_file);

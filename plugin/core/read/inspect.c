@@ -124,9 +124,9 @@ static void find_container_names(struct inspect_ctx *in,
   int rc;
 
   procfs_announce(in->procfs, "the files of its container");
-  rc = container_names_find(in->containers, in->procfs, value[ATTRIBUTE_CGROUP],
-                            &in->nested, in->now_ns, names,
-                            &seen->container_file);
+  rc =
+      container_names_find(in->containers, value[ATTRIBUTE_CGROUP], &in->nested,
+                           in->now_ns, names, &seen->container_file);
   if (in->rule_attributes & CONTAINER_ATTRIBUTES)
     seen->container_error = rc;
   value[ATTRIBUTE_CONTAINER_NAME] = span_of(names->name);

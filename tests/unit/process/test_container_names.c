@@ -30,7 +30,6 @@
 struct fixture {
   struct proctree tree;
   struct container_cache cache;
-  struct procfs *procfs; /* NULL: none */
   uint64_t now_ns;
 };
 
@@ -41,7 +40,6 @@ static void begin(struct fixture *f) {
 }
 
 static void done(struct fixture *f) {
-  procfs_free(f->procfs);
   container_cache_done(&f->cache);
   proctree_remove(&f->tree);
 }
@@ -86,7 +84,7 @@ static const char *find(struct fixture *f, const char *path) {
 
   cgroup_parse_containers(span_of(path), &containers);
   assert_true(containers.n > 0);
-  rc = container_names_find(&f->cache, f->procfs, span_of(path), &containers,
+  rc = container_names_find(&f->cache, span_of(path), &containers,
                             f->now_ns, &names, &file);
   if (rc < 0)
     snprintf(text, sizeof(text), "-%s %s %s", strerrorname_np(-rc), file,
@@ -213,74 +211,6 @@ NAMES_TEST(docker_as_a_snap_has_its_names_in_the_snap) {
   put_data(f, "srv/snap", "moved");
   f->now_ns++;
   expect(f, SCOPE, "moved");
-}
-
-/* A process of the tree with arguments, each with a NUL at its end. */
-static void put_daemon(struct fixture *f, uint32_t pid, const char *name,
-                       uint32_t uid, const char *arguments, size_t len) {
-  char path[64], text[128];
-
-  snprintf(path, sizeof(path), "%u/comm", pid);
-  snprintf(text, sizeof(text), "%s\n", name);
-  put(f, path, text);
-  snprintf(path, sizeof(path), "%u/status", pid);
-  snprintf(text, sizeof(text), "Name:\t%s\nUid:\t%u\t%u\t%u\t%u\n", name, uid,
-           uid, uid, uid);
-  put(f, path, text);
-  snprintf(path, sizeof(path), "%u/cmdline", pid);
-  proctree_write(&f->tree, path, arguments, len);
-  procfs_free(f->procfs);
-  f->procfs = NULL;
-  assert_int_equal(procfs_new(f->tree.root, &f->procfs), 0);
-}
-
-#define ARGUMENTS(text) text, sizeof(text)
-
-NAMES_TEST(dockerd_that_runs_is_asked_for_its_data_root) {
-  static const struct {
-    const char *text;
-    size_t len;
-    bool is_found;
-  } cases[] = {
-      {ARGUMENTS("/usr/bin/dockerd\0--debug\0--data-root=/srv/dk"), true},
-      {ARGUMENTS("dockerd\0--data-root\0/srv/dk\0-H\0fd://"), true},
-      {ARGUMENTS("dockerd\0-g\0/srv/dk"), true},
-      {ARGUMENTS("dockerd\0--graph=/srv/dk/"), true},
-      {ARGUMENTS("dockerd\0--config-file\0/srv/daemon.json"), true},
-      {ARGUMENTS("dockerd\0--config-file=/srv/daemon.json\0-g\0/x"), false},
-      {ARGUMENTS("dockerd\0--config-file=/srv/none.json"), false},
-      {ARGUMENTS("dockerd\0--data-rooted=/srv/dk"), false},
-      {ARGUMENTS("dockerd\0--label=--data-root"), false},
-      {ARGUMENTS("dockerd\0--data-root"), false},
-      {ARGUMENTS("dockerd"), false},
-  };
-
-  put_data(f, "srv/dk", "away");
-  put(f, "srv/daemon.json", "{\"graph\": \"/srv/dk\"}");
-  put_daemon(f, 7, "docker", 0, ARGUMENTS("docker\0--data-root=/srv/dk"));
-  put_daemon(f, 8, "dockerd", 1000, ARGUMENTS("dockerd\0--data-root=/srv/dk"));
-  expect_none(f, SCOPE, OF_DOCKER);
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    container_cache_done(&f->cache);
-    container_cache_init(&f->cache, f->tree.root);
-    put_daemon(f, 9, "dockerd", 0, cases[i].text, cases[i].len);
-    if (cases[i].is_found)
-      expect(f, SCOPE, "away");
-    else
-      expect_none(f, SCOPE, OF_DOCKER);
-  }
-}
-
-/* All processes are listed for that. */
-NAMES_TEST(dockerd_is_looked_for_once_in_a_minute) {
-  put_data(f, "srv/dk", "away");
-  put_daemon(f, 9, "other", 0, ARGUMENTS("other"));
-  expect_none(f, SCOPE, OF_DOCKER);
-  put_daemon(f, 10, "dockerd", 0, ARGUMENTS("dockerd\0--data-root=/srv/dk"));
-  f->now_ns += 59 * NS;
-  expect_none(f, SCOPE, OF_DOCKER);
-  f->now_ns += NS;
-  expect(f, SCOPE, "away");
 }
 
 NAMES_TEST(nerdctl_has_a_file_for_each_name) {
