@@ -84,8 +84,8 @@ static const char *find(struct fixture *f, const char *path) {
 
   cgroup_parse_containers(span_of(path), &containers);
   assert_true(containers.n > 0);
-  rc = container_names_find(&f->cache, span_of(path), &containers,
-                            f->now_ns, &names, &file);
+  rc = container_names_find(&f->cache, span_of(path), &containers, f->now_ns,
+                            &names, &file);
   if (rc < 0)
     snprintf(text, sizeof(text), "-%s %s %s", strerrorname_np(-rc), file,
              names.name);
