@@ -63,7 +63,7 @@ static int read_file(struct container_lookup *l, int fd, const char *key,
   len = read(fd, text, (size_t)st.st_size);
   if (len < 0)
     rc = last_error();
-  else if (!key)
+  else if (!key && id)
     rc = len >= CONTAINER_ID_LEN && memcmp(text, id, CONTAINER_ID_LEN) == 0
              ? 0
              : -ENOENT;

@@ -205,12 +205,13 @@ static int compare_amounts(const void *left, const void *right) {
  * comes after the points, by its median: a step there is no garbage. */
 static bool is_beyond_garbage(const struct span *s) {
   struct growth_range r = rise_of(s);
-  uint64_t added[GROWTH_POINTS];
+  uint64_t added[GROWTH_POINTS] = {0};
+  size_t middle = s->n / 2;
 
   for (size_t i = 0; i < s->n; i++)
     added[i] = s->points[i].added;
   qsort(added, s->n, sizeof(*added), compare_amounts);
-  return (double)(r.top - r.low) >= 1.25 * (double)added[s->n / 2];
+  return (double)(r.top - r.low) >= 1.25 * (double)added[middle];
 }
 
 /* 0 if it is not significant. Garbage hides a leak from the pairs of all
