@@ -211,6 +211,29 @@ bool cgroup_slice(struct span path, struct span *ret) {
 #define DIGITS "0123456789"
 #define HEX_DIGITS DIGITS "abcdef"
 
+/* In a shape a number stands for so many hexadecimal digits, "#" for a decimal
+ * number, "*" for the rest, and anything else for itself. */
+static bool has_shape(const char *shape, struct span id) {
+  struct cursor s = cursor_begin(id.text, id.len);
+  struct cursor want = cursor_begin(shape, strlen(shape));
+  uint64_t number;
+
+  while (!cursor_is_done(&want) && !cursor_is_done(&s)) {
+    if (parse_char(&want, '*'))
+      return true;
+    if (parse_u64(&want, &number)) {
+      for (; number > 0 && !cursor_is_done(&s) && is_hex_digit(*s.at); number--)
+        s.at++;
+      if (number > 0)
+        return false;
+    } else if (parse_char(&want, '#') ? !parse_u64(&s, &number)
+                                      : !parse_char(&s, *want.at++)) {
+      return false;
+    }
+  }
+  return cursor_is_done(&want) && cursor_is_done(&s);
+}
+
 /* ADDRESS:PORT-ADDRESS:PORT, at the end. */
 static bool has_two_ports(struct span s) {
   struct span address;
@@ -230,21 +253,16 @@ static bool has_two_ports(struct span s) {
 /* PID-UID, PID_ID-UID and COOKIE-PID_ID-UID. A version, a date or an address
  * can look like the first; not with a process 0 or 1. */
 static bool is_peer(struct span s) {
-  struct cursor at = cursor_begin(s.text, s.len), before;
-  uint64_t pid, number;
-  bool has_id;
+  struct cursor at = cursor_begin(s.text, s.len);
+  bool has_cookie = has_shape("#-#_#-#", s);
+  uint64_t pid = 0;
 
-  if (!parse_u64(&at, &pid))
+  if (!has_cookie && !has_shape("#_#-#", s) && !has_shape("#-#", s))
     return false;
-  before = at;
-  if (parse_char(&at, '-') && parse_u64(&at, &number) && !cursor_is_done(&at) &&
-      *at.at == '_')
-    pid = number;
-  else
-    at = before;
-  has_id = parse_char(&at, '_');
-  return (!has_id || parse_u64(&at, &number)) && pid > 1 &&
-         parse_char(&at, '-') && parse_u64(&at, &number) && cursor_is_done(&at);
+  parse_u64(&at, &pid);
+  if (has_cookie && parse_char(&at, '-'))
+    parse_u64(&at, &pid);
+  return pid > 1;
 }
 
 /*
@@ -310,16 +328,14 @@ size_t cgroup_unit_kept(const char *unit) {
 }
 
 /*
- * What a component of a path means: the first row that fits counts. To know
+ * The meaning of a component of a path: the first row that fits counts. To know
  * another runtime, add a row.
  */
 static const struct row {
   const char *above;  /* the component above; NULL any; "/x": x at the top */
   const char *prefix; /* "*-": anything that ends so */
-  /* Of the id: a number is so many hexadecimal digits, "#" a decimal number,
-   * "*" the rest, anything else is itself. */
-  const char *shape;
-  const char *suffix;          /* may be missing behind 64 digits */
+  const char *shape;  /* of the id, see has_shape() */
+  const char *suffix; /* may be missing behind 64 digits */
   enum cgroup_runtime runtime; /* CGROUP_NO_CONTAINER: it is none */
   /* The name follows these in the id; "": files have it, or the id is it. */
   const char *before_name;
@@ -368,27 +384,6 @@ static const struct row {
     {NULL, "machine-", "*", ".scope", CGROUP_MACHINE, ""},
     {NULL, "systemd-nspawn@", "*", ".service", CGROUP_MACHINE, ""},
 };
-
-static bool has_shape(const char *shape, struct span id) {
-  struct cursor s = cursor_begin(id.text, id.len);
-  struct cursor want = cursor_begin(shape, strlen(shape));
-  uint64_t number;
-
-  while (!cursor_is_done(&want) && !cursor_is_done(&s)) {
-    if (parse_char(&want, '*'))
-      return true;
-    if (parse_u64(&want, &number)) {
-      for (; number > 0 && !cursor_is_done(&s) && is_hex_digit(*s.at); number--)
-        s.at++;
-      if (number > 0)
-        return false;
-    } else if (parse_char(&want, '#') ? !parse_u64(&s, &number)
-                                      : !parse_char(&s, *want.at++)) {
-      return false;
-    }
-  }
-  return cursor_is_done(&want) && cursor_is_done(&s);
-}
 
 /* Strips the component of its prefix and suffix. */
 static bool fits(const struct row *r, struct span above, bool is_second,

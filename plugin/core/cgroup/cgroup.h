@@ -70,7 +70,7 @@ size_t cgroup_unit_kept(const char *unit);
  */
 bool cgroup_slice(struct span path, struct span *ret);
 
-/* Who has made a container, and so who knows its name. */
+/* The runtime that has made a container, and so knows its name. */
 enum cgroup_runtime {
   CGROUP_NO_CONTAINER,
   /* Files have the names; the first has ids like those of the others, and the

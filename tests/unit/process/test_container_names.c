@@ -193,7 +193,7 @@ NAMES_TEST(docker_has_its_names_where_its_settings_say) {
   expect(f, SCOPE, "graph");
 }
 
-/* daemon.json has {"userns-remap": "default"}, or dockerd an option. */
+/* daemon.json has {"userns-remap": "default"}. */
 NAMES_TEST(docker_with_user_namespaces_has_a_folder_for_their_ids) {
   put_data(f, "var/lib/docker/no.numbers", "other");
   expect_none(f, SCOPE, OF_DOCKER);
