@@ -359,6 +359,16 @@ static int apply_process_match(struct scope *scope,
                          v[1].value.string);
 }
 
+static const struct option alarm_options[] = {
+    CHOICE("OomKill", report, alarms.causes[ALARM_OOM_KILL]),
+    CHOICE("Ended", report, alarms.causes[ALARM_ENDED]),
+    CHOICE("Growth", report, alarms.causes[ALARM_GROWTH]),
+    CHOICE("CgroupLimit", report, alarms.causes[ALARM_CGROUP_LIMIT]),
+    CHOICE("Unknown", report, alarms.causes[ALARM_UNKNOWN]),
+    COUNT("LimitPercent", report, alarms.limit_percent, 100),
+    SECONDS("FullWithin", report, alarms.full_within_ns, 60, 604800),
+    {.name = NULL}};
+
 static const struct option capture_options[] = {
     PATH("Directory", capture.directory),
     {"OnNotification", .apply = apply_on_notification},
@@ -377,6 +387,7 @@ static int apply_group(struct scope *scope, const oconfig_item_t *block);
 static int apply_ignore(struct scope *scope, const oconfig_item_t *block);
 static int apply_other(struct scope *scope, const oconfig_item_t *item);
 static int apply_capture(struct scope *scope, const oconfig_item_t *block);
+static int apply_alarms(struct scope *scope, const oconfig_item_t *block);
 
 /* The options that the top level, a group and Other have in common. */
 static const struct option common_options[] = {
@@ -384,6 +395,7 @@ static const struct option common_options[] = {
     CHOICE("ValuesAbsolute", report, absolute),
     CHOICE("ValuesPercentage", report, percentage),
     SECONDS("GrowthWindow", report, growth_window_ns, 60, 604800),
+    {"Alarms", .apply = apply_alarms, .is_block = true},
     {"Refresh", .apply = apply_refresh},
     SECONDS("MaxAge", policy, max_age_ns, 1, 86400),
     LOCK_HOLD("MaxLockHold", policy, max_lock_hold_ns, 0.1, 60000),
@@ -431,7 +443,8 @@ const char *config_option(enum config_block block, size_t n) {
       [CONFIG_PLUGIN] = top_options,
       [CONFIG_GROUP] = group_options,
       [CONFIG_IGNORE] = ignore_options,
-      [CONFIG_CAPTURE] = capture_options};
+      [CONFIG_CAPTURE] = capture_options,
+      [CONFIG_ALARMS] = alarm_options};
   const struct option *o = tables[block];
 
   while (o && !(o->name && n-- == 0))
@@ -549,6 +562,22 @@ static int apply_capture(struct scope *scope, const oconfig_item_t *block) {
   if (rc == 0 && !scope->settings->capture.directory)
     return config_error_set(&scope->reason,
                             "expected a Directory in the block");
+  return rc;
+}
+
+/* "Alarms false" turns all of them off; a block chooses. */
+static int apply_alarms(struct scope *scope, const oconfig_item_t *item) {
+  struct option all = {.kind = OPTION_choice};
+  enum choice choice = CHOICE_UNSET;
+  int rc = 0;
+
+  if (item->children_num > 0 && item->values_num > 0)
+    return refuse_name(scope, item);
+  if (item->values_num == 0)
+    return apply_block(scope, alarm_options, item);
+  rc = set_boolean(scope, &all, item, &choice);
+  for (int i = 0; i < ALARM_CAUSES && rc == 0; i++)
+    scope->report->alarms.causes[i] = choice;
   return rc;
 }
 

@@ -22,6 +22,7 @@ enum config_block {
   CONFIG_GROUP,
   CONFIG_IGNORE,
   CONFIG_CAPTURE,
+  CONFIG_ALARMS,
 };
 
 /* The name of option n of a block, without selectors; NULL after the last. */

@@ -3,18 +3,19 @@
 #include <collectd/core/daemon/collectd.h>
 #include <collectd/core/daemon/plugin.h>
 
+#include "base/format.h"
 #include <smaps/store.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Marks our own notifications; scripts read the path from it. */
+/* Mark our own notifications; scripts read the path from the first. */
 #define META_PATH "CaptureFile"
+#define META_CAUSE "Cause"
 
 /* Notifications arrive on any thread, also during shutdown. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct collector *collector;
-static unsigned severities;
 
 /* The context of our plugin. The daemon sets it in the threads that it starts,
  * which the writer's is not. Plugins that get a notification, such as exec, ask
@@ -34,7 +35,7 @@ static enum severity severity_of(const notification_t *n) {
 
 static bool is_our_own(const notification_t *n) {
   for (const notification_meta_t *m = n->meta; m; m = m->next)
-    if (strcmp(m->name, META_PATH) == 0)
+    if (strcmp(m->name, META_PATH) == 0 || strcmp(m->name, META_CAUSE) == 0)
       return true;
   return false;
 }
@@ -68,7 +69,7 @@ static int handle_notification(const notification_t *n, user_data_t *data) {
     return 0;
   alarm = alarm_of(n);
   pthread_mutex_lock(&mutex);
-  if (collector && (alarm.severity & severities))
+  if (collector)
     collector_raise(collector, &alarm);
   pthread_mutex_unlock(&mutex);
   return 0;
@@ -81,7 +82,6 @@ int notification_start(const struct settings *settings, struct collector *c) {
   context = plugin_get_ctx();
   pthread_mutex_lock(&mutex);
   collector = c;
-  severities = settings->capture.severities;
   pthread_mutex_unlock(&mutex);
   return plugin_register_notification("smaps", handle_notification, NULL) == 0
              ? 0
@@ -99,29 +99,6 @@ void notification_stop(void) {
 /* Of its text; the message of a notification has room for the path, too. */
 #define SUMMARY_SIZE 201
 
-#define AMOUNT_SIZE 24
-
-static const char *format_amount(uint64_t bytes, char ret[AMOUNT_SIZE]) {
-  static const char units[] = "KMGTPE";
-  double value = (double)bytes / 1024;
-  size_t unit = 0;
-
-  for (; value >= 1023.95 && units[unit + 1]; unit++)
-    value /= 1024;
-  snprintf(ret, AMOUNT_SIZE, "%.1f %ciB", value, units[unit]);
-  return ret;
-}
-
-#define TIME_SIZE 32
-
-static const char *format_time(uint64_t seconds, char ret[TIME_SIZE]) {
-  bool is_long = seconds >= 120;
-
-  snprintf(ret, TIME_SIZE, "%" PRIu64 " %s", is_long ? seconds / 60 : seconds,
-           is_long ? "min" : "s");
-  return ret;
-}
-
 struct line {
   char *text;
   size_t size;
@@ -131,7 +108,7 @@ struct line {
 __attribute__((format(printf, 2, 3))) static void
 append(struct line *l, const char *format, ...) {
   size_t len = strlen(l->text);
-  char part[160];
+  char part[NOTIF_MAX_MSG_LEN];
   va_list args;
 
   va_start(args, format);
@@ -143,7 +120,7 @@ append(struct line *l, const char *format, ...) {
 }
 
 static void append_pss(struct line *l, const struct summary *s) {
-  char amount[AMOUNT_SIZE], error[AMOUNT_SIZE];
+  char amount[FORMAT_SIZE], error[FORMAT_SIZE];
   bool is_small = s->pss_error * 100 <= s->pss_bytes;
 
   append(l, "PSS %s%s%s",
@@ -153,17 +130,17 @@ static void append_pss(struct line *l, const struct summary *s) {
 }
 
 /* At least a second. */
-static uint64_t ended_seconds(const struct summary *s) {
+static uint64_t ended_ns(const struct summary *s) {
   uint64_t seconds = (s->ended_ns + NS_PER_S / 2) / NS_PER_S;
 
-  return seconds > 0 ? seconds : 1;
+  return (seconds > 0 ? seconds : 1) * NS_PER_S;
 }
 
 /*
  * Formats a line of printable ASCII. Parts that do not fit are left out from
  * the end, so that no name and no number is cut.
  *
- *   PSS 1.5 GiB, +300.0 MiB in 62 min, limit 2.0 GiB; 1234 postgres 812.3 MiB
+ *   PSS 1.5 GiB, +300.0 MiB in 1h2m, limit 2.0 GiB; 1234 postgres 812.3 MiB
  *
  * An error of 1 % or more follows the PSS: "PSS 1.5 GiB +- 90.0 MiB". The line
  * of a group that has ended begins with "before its end, 10 s ago: ".
@@ -172,17 +149,17 @@ static void format_summary(const struct summary *s, char *ret, size_t size) {
   struct line l = {.text = ret,
                    .size = size < SUMMARY_SIZE ? size : SUMMARY_SIZE};
   int64_t change = s->change.bytes;
-  char amount[AMOUNT_SIZE], time[TIME_SIZE];
+  char amount[FORMAT_SIZE], time[FORMAT_SIZE];
 
   *ret = '\0';
   if (s->has_ended)
-    append(&l, "before its end, %s ago: ", format_time(ended_seconds(s), time));
+    append(&l, "before its end, %s ago: ", format_duration(ended_ns(s), time));
   append_pss(&l, s);
   if (s->change.age_ns > 0)
     append(&l, ", %c%s in %s", change < 0 ? '-' : '+',
            format_amount(change < 0 ? -(uint64_t)change : (uint64_t)change,
                          amount),
-           format_time(s->change.age_ns / NS_PER_S, time));
+           format_duration(s->change.age_ns, time));
   if (s->limit_bytes > 0)
     append(&l, ", limit %s", format_amount(s->limit_bytes, amount));
   for (size_t i = 0; i < s->n; i++)
@@ -191,28 +168,33 @@ static void format_summary(const struct summary *s, char *ret, size_t size) {
            format_amount(s->largest[i].bytes, amount));
 }
 
-/* --- files out --- */
+/* --- notifications out --- */
 
-/* Without memory some of it is missing, but not the path: the plugin would take
- * its own notification for an alarm. */
-static int add_meta(notification_t *n, const struct document *w) {
-  const struct summary *s = &w->summary;
-  int rc = plugin_notification_meta_add_string(n, META_PATH, w->path);
+/* What is sent: an alarm of the plugin's own, a capture, or both. */
+struct outgoing {
+  const char *group;
+  const struct alarm *alarm; /* NULL: one of another plugin has led to it */
+  const struct summary *summary;
+  const char *path; /* of the capture; NULL: none */
+};
 
+static void add_number(notification_t *n, const char *name, uint64_t value) {
+  plugin_notification_meta_add_unsigned_int(n, name, value);
+}
+
+static void add_summary(notification_t *n, const struct summary *s) {
   if (s->has_ended)
-    plugin_notification_meta_add_unsigned_int(n, "EndedSeconds",
-                                              ended_seconds(s));
+    add_number(n, "EndedSeconds", ended_ns(s) / NS_PER_S);
   if (s->has_pss) {
-    plugin_notification_meta_add_unsigned_int(n, "Pss", s->pss_bytes);
-    plugin_notification_meta_add_unsigned_int(n, "PssError", s->pss_error);
+    add_number(n, "Pss", s->pss_bytes);
+    add_number(n, "PssError", s->pss_error);
   }
   if (s->change.age_ns > 0) {
     plugin_notification_meta_add_signed_int(n, "PssGrowth", s->change.bytes);
-    plugin_notification_meta_add_unsigned_int(n, "PssGrowthSeconds",
-                                              s->change.age_ns / NS_PER_S);
+    add_number(n, "PssGrowthSeconds", s->change.age_ns / NS_PER_S);
   }
   if (s->limit_bytes > 0)
-    plugin_notification_meta_add_unsigned_int(n, "MemoryLimit", s->limit_bytes);
+    add_number(n, "MemoryLimit", s->limit_bytes);
   for (size_t i = 0; i < s->n; i++) {
     const struct summary_process *p = &s->largest[i];
     char name[32], value[128];
@@ -222,36 +204,75 @@ static int add_meta(notification_t *n, const struct document *w) {
              p->has_pss ? "" : "RSS ", p->bytes);
     plugin_notification_meta_add_string(n, name, value);
   }
+}
+
+/* Without memory some of it is missing, but not what is_our_own() looks for:
+ * the plugin would take its own notification for an alarm. */
+static int add_meta(notification_t *n, const struct outgoing *o) {
+  int rc = 0;
+
+  if (o->alarm) {
+    rc = plugin_notification_meta_add_string(n, META_CAUSE,
+                                             o->alarm->type_instance);
+    add_number(n, "Since", o->alarm->since_ns / NS_PER_S);
+  }
+  if (o->path && plugin_notification_meta_add_string(n, META_PATH, o->path))
+    rc = -1;
+  add_summary(n, o->summary);
   return rc;
 }
 
 /* The message has room for 255 bytes. A path is cut only if it is longer than
  * that; the meta data has the whole path. */
-static void format_message(const struct document *w, char *ret, size_t size) {
-  int len = snprintf(ret, size, "capture %s: ", w->path);
+static void format_capture(const struct outgoing *o, char *ret, size_t size) {
+  int len = snprintf(ret, size, "capture %s: ", o->path);
 
   if (len >= 0 && (size_t)len < size)
-    format_summary(&w->summary, ret + len, size - (size_t)len);
+    format_summary(o->summary, ret + len, size - (size_t)len);
 }
 
-static void notify_of_capture(const struct document *w) {
-  notification_t n = {.severity = NOTIF_OKAY, .time = cdtime()};
+/* The sentence first; what does not fit is left out. */
+static void format_alarm(const struct outgoing *o, char *ret, size_t size) {
+  struct line l = {.text = ret, .size = size};
+  char summary[SUMMARY_SIZE];
+
+  *ret = '\0';
+  append(&l, "%s", o->alarm->message);
+  format_summary(o->summary, summary, sizeof(summary));
+  if (o->summary->has_pss)
+    append(&l, "; %s", summary);
+  l.is_full = false;
+  if (o->path)
+    append(&l, "; capture %s", o->path);
+}
+
+static int severity_to_send(const struct outgoing *o) {
+  if (!o->alarm || o->alarm->severity == SEVERITY_OKAY)
+    return NOTIF_OKAY;
+  return o->alarm->severity == SEVERITY_WARNING ? NOTIF_WARNING : NOTIF_FAILURE;
+}
+
+static void dispatch(const struct outgoing *o) {
+  notification_t n = {.severity = severity_to_send(o), .time = cdtime()};
 
   copy(n.host, sizeof(n.host), hostname_g);
   copy(n.plugin, sizeof(n.plugin), "smaps");
-  copy(n.plugin_instance, sizeof(n.plugin_instance), w->subject);
-  format_message(w, n.message, sizeof(n.message));
-  if (add_meta(&n, w) != 0) {
-    plugin_notification_meta_free(n.meta);
-    ERROR("smaps plugin: <Capture>: the capture of group \"%s\" is in \"%s\", "
-          "but there is no memory for its notification",
-          w->subject, w->path);
-    return;
-  }
-  plugin_set_ctx(context);
-  plugin_dispatch_notification(&n);
+  copy(n.plugin_instance, sizeof(n.plugin_instance), o->group);
+  (o->alarm ? format_alarm : format_capture)(o, n.message, sizeof(n.message));
+  if (add_meta(&n, o) == 0)
+    plugin_dispatch_notification(&n);
+  else
+    ERROR("smaps plugin: there is no memory for the notification: %s",
+          n.message);
   plugin_notification_meta_free(n.meta);
 }
+
+void notification_send(const struct alarm *alarm) {
+  dispatch(&(struct outgoing){
+      .group = alarm->group, .alarm = alarm, .summary = &alarm->summary});
+}
+
+/* --- files out --- */
 
 static const char *explain(const struct document *w) {
   return w->error == -EBUSY ? "earlier files are still being written"
@@ -261,10 +282,14 @@ static const char *explain(const struct document *w) {
 static void report_capture(const struct document *w) {
   char summary[SUMMARY_SIZE];
 
-  if (!w->error) {
-    notify_of_capture(w);
+  plugin_set_ctx(context);
+  if (!w->error || w->alarm.is_own)
+    dispatch(&(struct outgoing){.group = w->subject,
+                                .alarm = w->alarm.is_own ? &w->alarm : NULL,
+                                .summary = &w->summary,
+                                .path = w->error ? NULL : w->path});
+  if (!w->error)
     return;
-  }
   format_summary(&w->summary, summary, sizeof(summary));
   ERROR("smaps plugin: <Capture>: no capture of group \"%s\" in \"%s\": %s; it "
         "%s %s",

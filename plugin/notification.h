@@ -12,7 +12,11 @@ int notification_start(const struct settings *settings,
 /* Called before the collector is freed. */
 void notification_stop(void);
 
-/* For collector_hooks: logs a failure, sends a notification for a capture. */
+/* Sends an alarm of the plugin's own, without a capture. */
+void notification_send(const struct alarm *alarm);
+
+/* For collector_hooks: logs a failure, sends a notification for a capture,
+ * and the alarm that it was made for. */
 void notification_written(const struct document *w);
 
 #endif

@@ -5,12 +5,12 @@
  *                    results to value lists
  *   config.c         <Plugin smaps> to settings
  *   log.c            problems of a cycle to log lines
- *   notification.c   notifications to captures, captures to notifications
+ *   notification.c   notifications to captures, alarms and captures to
+ *                    notifications
  *   core/            all other code; contrib/HACKING has the map
  */
 #include <collectd/core/daemon/collectd.h>
 #include <collectd/core/daemon/plugin.h>
-#include <collectd/core/daemon/utils_cache.h>
 
 #include "config.h"
 #include "log.h"
@@ -22,8 +22,7 @@
 
 #define VALUES_MAX 2
 
-/* Only this function and is_alarmed() have to change for collectd 6: see
- * contrib/HACKING. */
+/* Only this function has to change for collectd 6: see contrib/HACKING. */
 static value_list_t name_values(const char *group, const char *type,
                                 const char *type_instance) {
   value_list_t vl = VALUE_LIST_INIT;
@@ -51,72 +50,16 @@ static void submit(cdtime_t now, const char *group, const char *type,
 
 /* --- the values of groups --- */
 
-/*
- * What is kept between cycles of a group that the configuration names: other
- * groups are not submitted once they have no members. Each has a rule of its
- * own, so its submission is that of its rule.
- */
-struct submission {
-  bool had_members; /* in the cycle before */
-  /* The values and percentages that are missing until it has members again. */
-  metric_set withheld[2];
-};
-
-/* True if the threshold plugin of this daemon has raised an alarm for the value
- * as it was last dispatched. uc_get_state() returns STATE_ERROR also for a
- * value that is not in the daemon's cache; only a value in it has a rate. */
-static bool is_alarmed(const struct group *g, const struct metric_value *v) {
-  value_list_t vl = name_values(g->name, v->type, v->type_instance);
-  const data_set_t *ds = plugin_get_ds(v->type);
-  gauge_t *rates = ds ? uc_get_rate(ds, &vl) : NULL;
-  int state = rates ? uc_get_state(ds, &vl) : STATE_UNKNOWN;
-
-  free(rates);
-  return state == STATE_WARNING || state == STATE_ERROR;
-}
-
-/* Counts are never withheld, because alarms about the end of a group depend on
- * them: a ps_count of 0, an oom_kill. */
-static bool is_count(const struct metric_value *v) {
-  return strcmp(v->type, "ps_count") == 0 || strcmp(v->type, "count") == 0;
-}
-
-/*
- * The threshold plugin takes 0 and NaN to be within range, and would say OKAY
- * of a service in the moment in which it was killed. A value whose alarm is on
- * when its group ends is missing until the group has members again.
- */
-static void withhold_alarmed(struct submission *s, const struct group *g,
-                             const struct metric_value *v) {
-  if (!is_count(v) && is_alarmed(g, v))
-    s->withheld[v->is_percentage] |= v->metric;
-}
-
-static bool is_withheld(const struct submission *s,
-                        const struct metric_value *v) {
-  return s->withheld[v->is_percentage] & v->metric;
-}
-
 static void submit_group(cdtime_t now, const struct group *g,
-                         struct submission *s,
                          const struct metric_context *context) {
   const struct metric_subject subject = {
       .usage = &g->usage, .cgroup = g->cgroup, .growth = g->growth};
-  bool has_members = g->usage.processes > 0;
-  bool has_ended = s->had_members && !has_members;
   struct metric_value value;
   unsigned cursor = 0;
 
-  if (has_members)
-    *s = (struct submission){.had_members = true};
-  while (metric_next(&subject, g->report, context, &cursor, &value)) {
-    if (has_ended)
-      withhold_alarmed(s, g, &value);
-    if (!is_withheld(s, &value))
-      submit(now, g->name, value.type, value.type_instance, value.values,
-             value.n);
-  }
-  s->had_members = has_members;
+  while (metric_next(&subject, g->report, context, &cursor, &value))
+    submit(now, g->name, value.type, value.type_instance, value.values,
+           value.n);
 }
 
 /* --- the values of the host and of the plugin --- */
@@ -167,21 +110,24 @@ static void submit_counts(cdtime_t now, const struct collector_counts *c) {
            1);
 }
 
-/* Dispatches all results of the last cycle, with one timestamp. submissions are
- * by rule. */
+/* Dispatches all results of the last cycle, with one timestamp. */
 static void submit_all(const struct collector *c,
-                       const struct settings *settings,
-                       struct submission *submissions) {
+                       const struct settings *settings) {
   const struct cycle_results *r = collector_results(c);
   const struct group *g;
   cdtime_t now = cdtime();
   size_t cursor = 0;
 
   while ((g = collector_next_group(c, &cursor)))
-    submit_group(now, g, &submissions[g->rule], &r->context);
+    submit_group(now, g, &r->context);
   if (r->host.known)
     submit_host(now, &r->host, &settings->report, r->context.mem_total);
   submit_counts(now, &r->counts);
+}
+
+static void send_alarms(const struct cycle_results *r) {
+  for (size_t i = 0; i < r->n_alarms; i++)
+    notification_send(&r->alarms[i]);
 }
 
 /* --- callbacks --- */
@@ -190,7 +136,6 @@ static struct {
   bool has_settings;
   struct settings settings;
   struct collector *collector;
-  struct submission *submissions; /* one for each rule and one for Other */
   struct log_state log;
 } plugin;
 
@@ -205,7 +150,6 @@ static int smaps_shutdown(void) {
     return 0;
   notification_stop();
   collector_free(plugin.collector);
-  free(plugin.submissions);
   settings_done(&plugin.settings);
   memset(&plugin, 0, sizeof(plugin));
   return 0;
@@ -225,7 +169,8 @@ static int smaps_read(user_data_t *data) {
                   &plugin.settings, rc);
   if (rc < 0)
     return -1;
-  submit_all(plugin.collector, &plugin.settings, plugin.submissions);
+  submit_all(plugin.collector, &plugin.settings);
+  send_alarms(collector_results(plugin.collector));
   return 0;
 }
 
@@ -235,12 +180,6 @@ static int set_host(struct settings *s) {
   free(s->host);
   s->host = strdup(hostname_g);
   return s->host ? 0 : -ENOMEM;
-}
-
-static int make_submissions(void) {
-  plugin.submissions =
-      calloc(plugin.settings.n_rules + 1, sizeof(*plugin.submissions));
-  return plugin.submissions ? 0 : -ENOMEM;
 }
 
 static void log_version(void) {
@@ -260,8 +199,6 @@ static int start(void) {
   rc = set_host(&plugin.settings);
   if (rc == 0)
     rc = settings_finish(&plugin.settings);
-  if (rc == 0)
-    rc = make_submissions();
   if (rc == 0)
     rc = collector_new(&plugin.settings, &hooks, &plugin.collector);
   if (rc == 0)

@@ -29,6 +29,9 @@ struct cycle_results {
   struct host_account host; /* without parts unless the host is seen */
   bool averages_mapcounts;  /* kernel_averages_mapcounts(), proc/kernel.h */
   bool is_captured;         /* procfs_is_captured(), proc/procfs.h */
+  /* To be sent now; those with a capture come with its document. */
+  const struct alarm *alarms;
+  size_t n_alarms;
   /* 0, 1 if no snapshot was due, or the error of one that was not made. */
   int snapshot_error;
 };
@@ -60,8 +63,8 @@ void collector_free(struct collector *c);
  */
 int collector_cycle(struct collector *c);
 
-/* Asks for a capture. Called on any thread. Alarms about unknown groups are
- * ignored. */
+/* Asks for a capture, if <Capture> asks for this severity. Called on any
+ * thread. Alarms about unknown groups are ignored. */
 void collector_raise(struct collector *c, const struct alarm *alarm);
 
 /*

@@ -6,13 +6,6 @@
 
 #define SETTINGS_MAX_GROUPS_LIMIT 100000
 
-/* Bit per severity of a notification, the worst last. */
-enum severity {
-  SEVERITY_OKAY = 1,
-  SEVERITY_WARNING = 2,
-  SEVERITY_FAILURE = 4,
-};
-
 /* <Capture>: snapshots of a group that are saved when an alarm is raised. */
 struct capture_settings {
   char *directory;     /* NULL: no captures */

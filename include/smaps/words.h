@@ -163,6 +163,15 @@ enum host_part {
     "reading it would hold its lock for longer than MaxLockHold")              \
   X(HUNG, hung, "an earlier reading hung for ReadTimeout")
 
+/* Why an alarm is raised, the worst first; and what it was, once it has ended.
+ */
+#define ALARM_TABLE(X)                                                         \
+  X(OOM_KILL, oom_kill, "processes were killed for memory")                    \
+  X(ENDED, ended, "no process was left")                                       \
+  X(GROWTH, growth, "it grew")                                                 \
+  X(CGROUP_LIMIT, cgroup_limit, "its limit was nearly reached")                \
+  X(UNKNOWN, unknown, "its memory was unknown")
+
 /* Why a group has no values of a control group. */
 #define ABSENCE_TABLE(X)                                                       \
   X(NOT_ASKED, not_asked,                                                      \

@@ -15,6 +15,7 @@
 #include "proc/meminfo.h"
 #include "read/identify.h"
 #include "read/pid_watch.h"
+#include "snapshot/alarms.h"
 #include "snapshot/recorder.h"
 
 struct collector {
@@ -27,6 +28,7 @@ struct collector {
   struct cgroup_watch cgroup_watch;
   struct measurer measurer;
   struct recorder recorder;
+  struct alarms alarms;
   struct scene scene; /* of the last cycle; zero before it */
   const struct settings *settings;
   struct cycle_results results;
@@ -291,6 +293,10 @@ int collector_cycle(struct collector *c) {
                             .meminfo = meminfo,
                             .host = &c->results.host,
                             .time_ns = wall_ns};
+  /* The counts are those of the cycle before. */
+  alarms_run(&c->alarms, &c->scene, &c->results.counts, &c->recorder);
+  c->results.alarms = c->alarms.told;
+  c->results.n_alarms = c->alarms.n;
   c->results.snapshot_error = recorder_run(&c->recorder, &c->scene, now_ns);
   count_all(c, now_ns);
   return 0;

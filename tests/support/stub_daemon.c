@@ -19,7 +19,6 @@ static _Thread_local plugin_ctx_t context;
 void stub_begin(void (*load)(void)) {
   memset(&stub, 0, offsetof(struct stub_daemon, values));
   stub.now = TIME_T_TO_CDTIME_T(1000000);
-  stub.has_cache = true;
   load();
 }
 
@@ -207,30 +206,6 @@ static void identify(value_list_t const *vl, char ret[IDENTIFIER_SIZE]) {
   part(plugin, sizeof(plugin), vl->plugin, vl->plugin_instance);
   part(type, sizeof(type), vl->type, vl->type_instance);
   snprintf(ret, IDENTIFIER_SIZE, "%s/%s", plugin, type);
-}
-
-const data_set_t *plugin_get_ds(const char *name) {
-  static data_set_t ds;
-
-  (void)name;
-  return &ds;
-}
-
-gauge_t *uc_get_rate(const data_set_t *ds, const value_list_t *vl) {
-  (void)ds;
-  (void)vl;
-  return stub.has_cache ? calloc(1, sizeof(gauge_t)) : NULL;
-}
-
-/* As in the daemon, a value that is not there is in error. */
-int uc_get_state(const data_set_t *ds, const value_list_t *vl) {
-  char identifier[IDENTIFIER_SIZE];
-
-  (void)ds;
-  identify(vl, identifier);
-  return !stub.has_cache || (stub.alarmed && strstr(identifier, stub.alarmed))
-             ? STATE_ERROR
-             : STATE_OKAY;
 }
 
 int plugin_dispatch_values(value_list_t const *vl) {

@@ -40,10 +40,6 @@ struct stub_daemon {
   char info[1024];
   int n_infos;
   cdtime_t now; /* what cdtime() says */
-  /* A word in the identifiers of the values whose alarm is on, or NULL; and
-   * whether the daemon's cache has any values. */
-  const char *alarmed;
-  bool has_cache;
   /* Values that it has dispatched since stub_clear(). */
   size_t n_values;
   struct stub_value values[STUB_VALUES_MAX];

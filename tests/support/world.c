@@ -71,6 +71,7 @@ static void take_written(const struct document *w) {
   snprintf(copy->subject, sizeof(copy->subject), "%s", w->subject);
   snprintf(copy->path, sizeof(copy->path), "%s", w->path);
   copy->summary = w->summary;
+  copy->alarm = w->alarm;
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&mutex);
 }
@@ -117,6 +118,8 @@ void world_make(struct world *w) {
   w->settings.policy.max_age_ns = 60 * NS_PER_S;
   w->settings.policy.max_lock_hold_ns = 100 * NS_PER_MS;
   w->settings.policy.unsampled_lock_hold_ns = 0;
+  for (int i = 0; i < ALARM_CAUSES; i++)
+    w->settings.report.alarms.causes[i] = CHOICE_NO;
 }
 
 void world_stop(struct world *w) {

@@ -20,12 +20,13 @@ struct world_written {
   char subject[GROUP_NAME_SIZE];
   char path[PATH_MAX];
   struct summary summary; /* of a capture */
+  struct alarm alarm;     /* that it was made for */
   int error;
 };
 
 /* Makes an empty tree and no rule. Every member is read in every cycle, MaxAge
- * is a minute, and all values are reported; a test may change the settings
- * before the first cycle. */
+ * is a minute, all values are reported, and there are no alarms; a test may
+ * change the settings before the first cycle. */
 void world_make(struct world *w);
 void world_remove(struct world *w);
 

@@ -53,7 +53,9 @@ struct cgroup_memory {
    * back before it kills anyone. Known with `file`. */
   uint64_t inactive_file;
   uint64_t kernel; /* slab, page tables, stacks of threads and the like */
-  uint64_t kills;  /* processes that were killed for memory in the last hour */
+  /* Processes that were killed for memory in the last hour, and in this
+   * interval. */
+  uint64_t kills, new_kills;
 };
 
 /* The working set, as cAdvisor and the kubelet call it: the kernel cannot just

@@ -21,7 +21,14 @@ const struct settings settings_defaults = {
     .command_lines = CHOICE_YES,
     .report = {.growth_window_ns = 3600 * NS_PER_S,
                .absolute = CHOICE_YES,
-               .percentage = CHOICE_NO},
+               .percentage = CHOICE_NO,
+               .alarms = {.causes = {[ALARM_OOM_KILL] = CHOICE_YES,
+                                     [ALARM_ENDED] = CHOICE_YES,
+                                     [ALARM_GROWTH] = CHOICE_YES,
+                                     [ALARM_CGROUP_LIMIT] = CHOICE_YES,
+                                     [ALARM_UNKNOWN] = CHOICE_YES},
+                          .limit_percent = 90,
+                          .full_within_ns = 86400 * NS_PER_S}},
     .policy = {.refresh = REFRESH_ADAPTIVE,
                .max_age_ns = 600 * NS_PER_S,
                .max_lock_hold_ns = 5 * NS_PER_MS,
@@ -153,6 +160,17 @@ static int add_default_rules(struct settings *s) {
   return rc;
 }
 
+static void inherit_alarms(struct alarm_policy *p,
+                           const struct alarm_policy *from) {
+  for (int i = 0; i < ALARM_CAUSES; i++)
+    if (p->causes[i] == CHOICE_UNSET)
+      p->causes[i] = from->causes[i];
+  if (!p->limit_percent)
+    p->limit_percent = from->limit_percent;
+  if (!p->full_within_ns)
+    p->full_within_ns = from->full_within_ns;
+}
+
 static void inherit_report(struct report *r, const struct report *from) {
   if (!r->metrics)
     r->metrics = from->metrics;
@@ -162,6 +180,7 @@ static void inherit_report(struct report *r, const struct report *from) {
     r->absolute = from->absolute;
   if (r->percentage == CHOICE_UNSET)
     r->percentage = from->percentage;
+  inherit_alarms(&r->alarms, &from->alarms);
 }
 
 /* A limit that is set holds for processes that cannot be sampled, too. */

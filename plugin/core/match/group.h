@@ -11,7 +11,7 @@ struct group {
   char name[GROUP_NAME_SIZE];
   /* Named in the configuration: exists, and reports zeros, without members.
    * Other groups are made by a template, are reported while they have members,
-   * and are removed an hour after the last one. */
+   * and are removed an hour after the last one and after their alarm. */
   bool is_fixed;
   const struct report *report; /* of the rule that made it */
   const struct policy *policy; /* of the same rule */
@@ -28,6 +28,7 @@ struct group {
   /* Its memory, owned by cgroup_watch.h; NULL without a control group. */
   const struct cgroup_memory *cgroup;
   const struct growth *growth; /* in the track; NULL at first */
+  struct alarm_state alarm;
   /* Owned by estimate/: NULL at first, freed with free(). */
   struct group_track *track;
   /* Owned by snapshot/last_known.h, which keeps the group from being removed

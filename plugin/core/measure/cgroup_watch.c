@@ -507,6 +507,7 @@ static void add_kills(struct watched_cgroup *c, uint64_t n, uint64_t span) {
     c->kills[++c->span % KILLS_SPANS] = 0;
   c->kills[span % KILLS_SPANS] += (uint32_t)n;
   c->had_kills = m->kills > 0;
+  m->new_kills = n;
   m->kills = 0;
   for (size_t i = 0; i < KILLS_SPANS; i++)
     m->kills += c->kills[i];

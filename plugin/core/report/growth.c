@@ -377,6 +377,14 @@ bool growth_wants_reading(const struct growth *g, uint64_t age_ns) {
          age_ns >= g->window_ns / WINDOWS_READINGS;
 }
 
+uint64_t growth_began_ns(const struct growth *g) {
+  size_t i = g->n;
+
+  while (i > 1 && g->points[i - 1].bytes > g->rise.low)
+    i--;
+  return i > 0 ? g->points[i - 1].time_ns : 0;
+}
+
 double growth_seconds_until(const struct growth *g) {
   return g->bytes_per_second > 0 ? g->room_bytes / g->bytes_per_second
                                  : (double)NAN;

@@ -141,6 +141,10 @@ void growth_note(struct growth *g, const struct growth_sample *s);
  * shows that it is none ends before three points agree. */
 bool growth_wants_reading(const struct growth *g, uint64_t age_ns);
 
+/* When the growth began: the last point that is as low as its rise began, or
+ * the oldest. Only while there is growth. */
+uint64_t growth_began_ns(const struct growth *g);
+
 /* The seconds until the growth has taken the room; NaN if it is 0 or unknown,
  * or the room is. */
 double growth_seconds_until(const struct growth *g);

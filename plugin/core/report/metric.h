@@ -6,6 +6,7 @@
 #define SMAPS_METRIC_H
 
 #include "cgroup/memory_cgroup.h"
+#include "report/alarm.h"
 #include "report/growth.h"
 #include "report/usage.h"
 #include <smaps/config_error.h>
@@ -13,15 +14,14 @@
 /* Bit per metric, in the order of the table in metric.c. */
 typedef uint64_t metric_set;
 
-enum choice { CHOICE_UNSET, CHOICE_NO, CHOICE_YES };
-
-/* Report, ValuesAbsolute, ValuesPercentage and GrowthWindow of one group or of
- * all. */
+/* Report, ValuesAbsolute, ValuesPercentage, GrowthWindow and Alarms of one
+ * group or of all. */
 struct report {
   metric_set metrics;        /* 0: not set */
   uint64_t growth_window_ns; /* likewise */
   enum choice absolute;
   enum choice percentage;
+  struct alarm_policy alarms;
 };
 
 /*

@@ -5,15 +5,6 @@
 
 #include <smaps/settings.h>
 
-/* A notification that asks for a capture. */
-struct alarm {
-  enum severity severity;
-  uint64_t time_ns; /* since the Epoch */
-  char group[GROUP_NAME_SIZE];
-  char type[GROUP_NAME_SIZE], type_instance[GROUP_NAME_SIZE]; /* may be empty */
-  char message[256];
-};
-
 /* The summary of a capture, for its notification. */
 #define SUMMARY_PROCESSES 3
 
@@ -46,6 +37,19 @@ struct summary {
   size_t n;
 };
 
+/* A notification that asks for a capture, or is to be sent. */
+struct alarm {
+  enum severity severity;
+  uint64_t time_ns; /* since the Epoch */
+  char group[GROUP_NAME_SIZE];
+  char type[GROUP_NAME_SIZE], type_instance[GROUP_NAME_SIZE]; /* may be empty */
+  char message[256];
+  /* Of the plugin's own, report/alarm.h: type_instance is the worst cause. */
+  bool is_own;
+  uint64_t since_ns;      /* since the Epoch */
+  struct summary summary; /* without PSS: unknown, or it has no members */
+};
+
 enum document_kind {
   DOCUMENT_STATE,   /* replaces the state file, is added to the history */
   DOCUMENT_CAPTURE, /* is added to the captures */
@@ -61,6 +65,7 @@ struct document {
   uint64_t time_ns;              /* since the Epoch */
   char subject[GROUP_NAME_SIZE]; /* the group of a capture */
   struct summary summary;        /* of a capture */
+  struct alarm alarm;            /* that it was made for */
   /* In results: the file, or the directory of a failed capture; and 0 or a
    * negative errno. */
   const char *path;

@@ -206,17 +206,55 @@ static void escape_comm(const char *comm, char *ret, size_t size) {
       escape_text(comm, 1, ret + at, size - at);
 }
 
+static void add_largest(struct summary *sum, const struct last_member *m,
+                        const char *comm, bool has_pss) {
+  struct summary_process *p = &sum->largest[sum->n++];
+
+  *p = (struct summary_process){
+      .pid = m->pid, .has_pss = has_pss, .bytes = m->weight};
+  escape_comm(comm ? comm : "?", p->comm, sizeof(p->comm));
+}
+
 struct summary last_known_summary(const struct last_state *l) {
   struct summary sum = l->summary;
 
   for (size_t i = 0; i < l->n && i < SUMMARY_PROCESSES; i++) {
     const struct last_member *m = &l->members[i];
-    const char *comm = attributes_get(&m->attributes).value[ATTRIBUTE_COMM];
-    struct summary_process *p = &sum.largest[sum.n++];
 
-    *p = (struct summary_process){
-        .pid = m->pid, .has_pss = m->usage.rolled_up > 0, .bytes = m->weight};
-    escape_comm(comm ? comm : "?", p->comm, sizeof(p->comm));
+    add_largest(&sum, m, attributes_get(&m->attributes).value[ATTRIBUTE_COMM],
+                m->usage.rolled_up > 0);
+  }
+  return sum;
+}
+
+static bool is_member(const struct process *p, const struct group *g) {
+  for (size_t i = 0; i < p->n_groups; i++)
+    if (p->groups[i] == g)
+      return p->state == PROCESS_ALIVE && !p->is_in_parents_mm;
+  return false;
+}
+
+struct summary last_known_now(const struct group *g, const struct scene *s) {
+  struct summary sum = last_known_sum_up(g, s);
+  struct last_state found = {.n = 0};
+
+  for (size_t i = 0; i < s->processes->n; i++) {
+    const struct process *p = s->processes->processes[i];
+
+    if (is_member(p, g))
+      add_member(&found,
+                 &(struct last_member){.process = p,
+                                       .pid = p->pid,
+                                       .weight = last_known_weigh(s, p)});
+  }
+  for (size_t i = 0; i < found.n && i < SUMMARY_PROCESSES; i++) {
+    const struct process *p = found.members[i].process;
+    struct estimate est;
+
+    aggregate_estimate(s->aggregate, p, &est);
+    add_largest(&sum, &found.members[i],
+                attributes_get(&p->attributes).value[ATTRIBUTE_COMM],
+                estimate_has_rollup(&est));
   }
   return sum;
 }

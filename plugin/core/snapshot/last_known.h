@@ -68,6 +68,9 @@ void last_known_note(const struct scene *s);
 /* The sums of a group in this cycle, without its change. */
 struct summary last_known_sum_up(const struct group *g, const struct scene *s);
 
+/* The same with its largest members, for a group that was not noted. */
+struct summary last_known_now(const struct group *g, const struct scene *s);
+
 /* The same of a state, with its change and its largest members. */
 struct summary last_known_summary(const struct last_state *l);
 

@@ -72,26 +72,31 @@ static bool is_waiting(const struct recorder *r, const struct alarm *alarm) {
 
 /* If the queue is full, the alarm is dropped, or the last one of the queue if
  * that is less severe. */
-static void add_alarm(struct recorder *r, const struct alarm *alarm) {
+static bool add_alarm(struct recorder *r, const struct alarm *alarm) {
   size_t i = r->n_alarms;
 
   if (i == ALARMS_MAX && r->alarms[--i].severity >= alarm->severity)
-    return;
+    return false;
   r->n_alarms = i + 1;
   for (; i > 0 && r->alarms[i - 1].severity < alarm->severity; i--)
     r->alarms[i] = r->alarms[i - 1];
   r->alarms[i] = *alarm;
+  return true;
 }
 
-void recorder_raise(struct recorder *r, const struct alarm *alarm) {
-  if (!r->writer || !r->settings->capture.directory)
-    return;
+bool recorder_raise(struct recorder *r, const struct alarm *alarm) {
+  bool will_be_made;
+
+  if (!r->writer || !r->settings->capture.directory ||
+      !(alarm->severity & r->settings->capture.severities))
+    return false;
   pthread_mutex_lock(&r->mutex);
   /* Its capture is made in the next cycle at the earliest. */
-  if (!is_cooling(r, alarm, r->cycle_ns + r->settings->interval_ns) &&
-      !is_waiting(r, alarm))
-    add_alarm(r, alarm);
+  will_be_made =
+      !is_cooling(r, alarm, r->cycle_ns + r->settings->interval_ns) &&
+      !is_waiting(r, alarm) && add_alarm(r, alarm);
   pthread_mutex_unlock(&r->mutex);
+  return will_be_made;
 }
 
 /* --- members --- */
@@ -176,9 +181,10 @@ static int begin_capture(struct capture *c, const struct scene *s,
   const struct last_state *ended = last_known_ended(g, s, is_of_kill(alarm));
   struct document *d = &c->document;
 
-  *c = (struct capture){
-      .document = {.kind = DOCUMENT_CAPTURE, .time_ns = s->time_ns},
-      .json.max = JSON_MAX};
+  *c = (struct capture){.document = {.kind = DOCUMENT_CAPTURE,
+                                     .time_ns = s->time_ns,
+                                     .alarm = *alarm},
+                        .json.max = JSON_MAX};
   if (!ended && choose_members(c, s, g) < 0)
     return -ENOMEM;
   c->is_running = true;

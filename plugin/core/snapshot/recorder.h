@@ -74,8 +74,10 @@ int recorder_init(struct recorder *r, const struct settings *settings,
 /* Waits at most `timeout_ns` for the writer to finish. */
 void recorder_done(struct recorder *r, uint64_t timeout_ns);
 
-/* Asks for a capture, unless the value cools down. Called on any thread. */
-void recorder_raise(struct recorder *r, const struct alarm *alarm);
+/* Asks for a capture. Called on any thread. False if none will be made for it:
+ * there are none, not of this severity, its value cools down, another that
+ * waits serves it too, or too many wait. */
+bool recorder_raise(struct recorder *r, const struct alarm *alarm);
 
 /*
  * Called after each cycle with its results: writes the snapshots that are due.

@@ -146,7 +146,7 @@ GLUE_TEST(announcement_has_everything_that_is_known) {
 
   assert_string_equal(
       line_of(&s),
-      "PSS 1.5 GiB, +300.0 MiB in 62 min, limit 2.0 GiB; 1234 db 812.0 MiB, "
+      "PSS 1.5 GiB, +300.0 MiB in 1h2m, limit 2.0 GiB; 1234 db 812.0 MiB, "
       "4194304 a b 100.0 KiB, 7 ? RSS 5.0 MiB");
   assert_string_equal(
       stub.headers[0],
@@ -160,7 +160,7 @@ GLUE_TEST(announcement_has_everything_that_is_known) {
   s.has_ended = true;
   s.ended_ns = NS / 10;
   assert_string_equal(line_of(&s),
-                      "before its end, 1 s ago: PSS 1.5 GiB +- 90.0 MiB; "
+                      "before its end, 1s ago: PSS 1.5 GiB +- 90.0 MiB; "
                       "1234 db 812.0 MiB");
   s.n = 3;
   for (int i = 0; i < 3; i++)
@@ -178,8 +178,8 @@ GLUE_TEST(changes_have_a_sign_and_amounts_a_unit) {
       {0, {0}, "PSS 0.0 KiB"},
       {1024 * KIB - 1, {0}, "PSS 1.0 MiB"},
       {UINT64_MAX, {0}, "PSS 16.0 EiB"},
-      {MIB, {-(int64_t)(3 * MIB), 119 * NS}, "PSS 1.0 MiB, -3.0 MiB in 119 s"},
-      {MIB, {INT64_MIN, 120 * NS}, "PSS 1.0 MiB, -8.0 EiB in 2 min"},
+      {MIB, {-(int64_t)(3 * MIB), 119 * NS}, "PSS 1.0 MiB, -3.0 MiB in 1m59s"},
+      {MIB, {INT64_MIN, 120 * NS}, "PSS 1.0 MiB, -8.0 EiB in 2m0s"},
   };
 
   for (size_t i = 0; i < LENGTH(cases); i++)

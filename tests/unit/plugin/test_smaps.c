@@ -51,67 +51,47 @@ static void end_web(void) {
   glue_read();
 }
 
-static void begin_web(void) {
-  proctree_put(&glue_tree,
-               &(struct fake){
-                   .pid = 11, .comm = "web", .starttime = 9, .private_kb = 7});
-  glue_read();
-}
-
-/* The threshold plugin would take a 0 for the end of the alarm. */
-GLUE_TEST(values_with_an_alarm_are_missing_when_the_group_has_ended) {
-  glue_start_web("");
-  glue_read();
-  stub.alarmed = "-pss";
-  end_web();
-  assert_null(stub_find("smaps-web/memory-pss"));
-  assert_null(stub_find("smaps-web/memory-pss_error"));
-  assert_true(glue_value("smaps-web/memory-uss") == 0);
-  stub.alarmed = NULL; /* the daemon forgets values that are missing */
-  glue_read();
-  assert_null(stub_find("smaps-web/memory-pss"));
-  begin_web();
-  assert_true(glue_value("smaps-web/memory-pss") == 7 * 1024);
-  assert_true(glue_value("smaps-web/memory-pss_error") == 0);
-}
-
-GLUE_TEST(percentages_have_alarms_of_their_own) {
-  glue_start_web("ValuesPercentage true");
-  glue_read();
-  stub.alarmed = "percent-pss";
-  end_web();
-  glue_read();
-  assert_null(stub_find("smaps-web/percent-pss"));
-  assert_true(glue_value("smaps-web/memory-pss") == 0);
-}
-
-GLUE_TEST(an_alarm_that_comes_when_the_group_has_ended_leaves_its_value) {
+/* The alarm says that it has ended; the values say 0. */
+GLUE_TEST(values_of_a_group_that_has_ended_are_dispatched) {
   glue_start_web("");
   glue_read();
   end_web();
-  stub.alarmed = "memory-pss"; /* the 0 is below a limit */
-  glue_read();
   assert_true(glue_value("smaps-web/memory-pss") == 0);
+  assert_true(glue_value("smaps-web/ps_count") == 0);
+  assert_true(glue_value("smaps-web/count-unreadable") == 0);
   assert_true(isnan(glue_value("smaps-web/gauge-growth")));
 }
 
-/* Counts are 0 because the group has ended, and an alarm may be about that. */
-GLUE_TEST(counts_with_an_alarm_are_dispatched_when_the_group_has_ended) {
+GLUE_TEST(an_alarm_is_sent_once) {
+  const notification_t *n = &stub.notifications[0];
+
   glue_start_web("");
-  glue_read();
-  stub.alarmed = "count";
+  for (int i = 0; i < 3; i++)
+    glue_read();
   end_web();
-  assert_true(glue_value("smaps-web/ps_count") == 0);
-  assert_true(glue_value("smaps-web/count-unreadable") == 0);
+  assert_int_equal(stub.n_notifications, 0);
+  for (int i = 0; i < 5; i++)
+    glue_read();
+  assert_int_equal(stub.n_notifications, 1);
+  assert_int_equal(n->severity, NOTIF_FAILURE);
+  assert_int_equal(n->time, stub.now);
+  assert_string_equal(n->host, "stub");
+  assert_string_equal(n->plugin, "smaps");
+  assert_string_equal(n->plugin_instance, "web");
+  assert_string_equal(n->type, "");
+  assert_string_equal(n->type_instance, "");
+  assert_string_equal(n->message, "web: no process is left");
+  assert_memory_equal(stub.headers[0], "Cause: ended\nSince: ", 20);
 }
 
-/* A filter of the daemon may have renamed these values. */
-GLUE_TEST(values_that_the_daemon_does_not_know_are_dispatched) {
-  glue_start_web("");
-  glue_read();
-  stub.has_cache = false;
+GLUE_TEST(alarms_may_be_off) {
+  glue_start_web("Alarms false");
+  for (int i = 0; i < 3; i++)
+    glue_read();
   end_web();
-  assert_true(glue_value("smaps-web/memory-pss") == 0);
+  for (int i = 0; i < 5; i++)
+    glue_read();
+  assert_int_equal(stub.n_notifications, 0);
 }
 
 GLUE_TEST(start_logs_version_and_setup_once) {

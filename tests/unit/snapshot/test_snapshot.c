@@ -365,6 +365,8 @@ WORLD_TEST(a_trigger_without_a_value_prints_no_value) {
 
   world_watch(w, fake_member(10, "g"));
   w->settings.capture.cooldown_ns = 0;
+  w->settings.capture.severities =
+      SEVERITY_OKAY | SEVERITY_WARNING | SEVERITY_FAILURE;
   capture(w, "g");
   for (size_t i = 0; i < LENGTH(severities); i++) {
     parsed d;

@@ -1,0 +1,242 @@
+#include "snapshot/alarms.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/format.h"
+
+/* --- what is noted --- */
+
+static double used_percent(const struct cgroup_memory *m, uint64_t mem_total) {
+  uint64_t limit;
+
+  if (!m || !(m->known & CGROUP_HAS_BYTES) ||
+      !cgroup_memory_limit(m, mem_total, &limit) || limit == 0)
+    return (double)NAN;
+  return 100 * (double)cgroup_memory_working_set(m) / (double)limit;
+}
+
+static struct alarm_sample sample_of(const struct group *g,
+                                     const struct scene *s) {
+  const struct cgroup_memory *m = g->cgroup;
+  bool has_growth = g->growth && g->usage.processes > 0;
+
+  return (struct alarm_sample){
+      .time_ns = s->cycle->now_ns,
+      .is_fixed = g->is_fixed,
+      .is_seen = !g->usage.is_unseen,
+      .has_members = g->usage.processes > 0,
+      .is_known = last_known_sum_up(g, s).has_pss,
+      .kills = m ? m->kills : 0,
+      .new_kills = m ? m->new_kills : 0,
+      .used_percent = used_percent(m, s->meminfo.mem_total_bytes),
+      .growth = has_growth ? g->growth->bytes_per_second : (double)NAN,
+      .seconds_until_full =
+          has_growth ? growth_seconds_until(g->growth) : (double)NAN};
+}
+
+/* A host without any refusal was known before its first cycle. */
+static struct alarm_sample sample_of_host(const struct collector_counts *c,
+                                          const struct scene *s) {
+  return (struct alarm_sample){.time_ns = s->cycle->now_ns,
+                               .is_seen = true,
+                               .has_members = true,
+                               .is_known =
+                                   c->denied + c->hung + c->unidentified == 0,
+                               .used_percent = (double)NAN,
+                               .growth = (double)NAN,
+                               .seconds_until_full = (double)NAN};
+}
+
+/* --- sentences --- */
+
+/* NULL: the host. */
+struct subject {
+  const struct group *group;
+  const struct alarm_state *state;
+  const struct scene *scene;
+  const struct collector_counts *counts;
+};
+
+struct sentence {
+  char *text;
+  size_t size;
+  const char *separator;
+};
+
+/* A part that does not fit is left out. */
+__attribute__((format(printf, 2, 3))) static void add(struct sentence *t,
+                                                      const char *format, ...) {
+  size_t len = strlen(t->text);
+  char part[256];
+  va_list args;
+
+  va_start(args, format);
+  vsnprintf(part, sizeof(part), format, args);
+  va_end(args);
+  if (len + strlen(t->separator) + strlen(part) < t->size)
+    sprintf(t->text + len, "%s%s", t->separator, part);
+  t->separator = ", ";
+}
+
+/* The time of day of a time of the cycle's clock. */
+static uint64_t time_of_day(const struct scene *s, uint64_t ns) {
+  return s->time_ns - (s->cycle->now_ns - ns);
+}
+
+static void add_kills(struct sentence *t, const struct subject *s) {
+  uint64_t n = s->group->cgroup ? s->group->cgroup->kills : 0;
+
+  add(t, "%" PRIu64 " process%s killed for memory in the last hour", n,
+      n == 1 ? "" : "es");
+}
+
+static void add_end(struct sentence *t, const struct subject *s) {
+  if (s->group->usage.processes == 0)
+    add(t, "no process is left");
+}
+
+static void add_growth(struct sentence *t, const struct subject *s) {
+  const struct growth *g = s->group->growth;
+  double until = g ? growth_seconds_until(g) : (double)NAN;
+  uint64_t now_ns = s->scene->time_ns;
+  char rate[FORMAT_SIZE], since[FORMAT_SIZE], full[FORMAT_SIZE],
+      in[FORMAT_SIZE];
+
+  if (isnan(until))
+    return;
+  add(t, "growing by %s a minute since %s, full at %s (in %s)",
+      format_amount((uint64_t)(60 * g->bytes_per_second), rate),
+      format_clock(time_of_day(s->scene, growth_began_ns(g)), now_ns, since),
+      format_clock(now_ns + (uint64_t)(until * 1e9), now_ns, full),
+      format_duration((uint64_t)(until * 1e9), in));
+}
+
+static void add_limit(struct sentence *t, const struct subject *s) {
+  const struct cgroup_memory *m = s->group->cgroup;
+  char limit[FORMAT_SIZE];
+  uint64_t bytes;
+
+  if (m && cgroup_memory_limit(m, s->scene->meminfo.mem_total_bytes, &bytes))
+    add(t, "%.0f %% of %s in use", used_percent(m, bytes),
+        format_amount(bytes, limit));
+}
+
+static void add_unknown(struct sentence *t, const struct subject *s) {
+  const struct collector_counts *c = s->counts;
+
+  if (s->group)
+    add(t,
+        "its memory is unknown: %" PRIu64 " of %" PRIu64
+        " processes cannot be read",
+        s->group->usage.unreadable, s->group->usage.processes);
+  else
+    add(t,
+        "processes that cannot be read: %" PRIu64 " refused, %" PRIu64
+        " hang, %" PRIu64 " unidentified",
+        c->denied, c->hung, c->unidentified);
+}
+
+static void (*const clauses[ALARM_CAUSES])(struct sentence *,
+                                           const struct subject *) = {
+    [ALARM_OOM_KILL] = add_kills,  [ALARM_ENDED] = add_end,
+    [ALARM_GROWTH] = add_growth,   [ALARM_CGROUP_LIMIT] = add_limit,
+    [ALARM_UNKNOWN] = add_unknown,
+};
+
+/* Why it is over. */
+static void add_past(struct sentence *t, const struct subject *s) {
+#define WORDS(name, key, words) words,
+  static const char *const words[] = {ALARM_TABLE(WORDS)};
+#undef WORDS
+  char age[FORMAT_SIZE];
+
+  add(t, "over after %s",
+      format_duration(s->scene->cycle->now_ns - s->state->since_ns, age));
+  t->separator = ": ";
+  for (int i = 0; i < ALARM_CAUSES; i++)
+    if (s->state->seen >> i & 1)
+      add(t, "%s", words[i]);
+}
+
+static void describe(const struct subject *s, enum severity severity, char *ret,
+                     size_t size) {
+  struct sentence t = {.text = ret, .size = size, .separator = ""};
+
+  *ret = '\0';
+  add(&t, "%s", s->group ? s->group->name : "host");
+  t.separator = ": ";
+  if (severity == SEVERITY_OKAY) {
+    add_past(&t, s);
+    return;
+  }
+  for (int i = 0; i < ALARM_CAUSES; i++)
+    if (s->state->causes >> i & 1)
+      clauses[i](&t, s);
+}
+
+/* --- telling --- */
+
+static void make(const struct subject *s, enum severity severity,
+                 struct alarm *ret) {
+#define KEY(name, key, words) #key,
+  static const char *const keys[] = {ALARM_TABLE(KEY)};
+#undef KEY
+  bool is_over = severity == SEVERITY_OKAY;
+
+  *ret = (struct alarm){.severity = severity,
+                        .time_ns = s->scene->time_ns,
+                        .is_own = true,
+                        .since_ns = time_of_day(s->scene, s->state->since_ns)};
+  if (s->group) {
+    memcpy(ret->group, s->group->name, sizeof(ret->group));
+    if (!is_over && s->group->usage.processes > 0)
+      ret->summary = last_known_now(s->group, s->scene);
+  }
+  snprintf(ret->type_instance, sizeof(ret->type_instance), "%s",
+           keys[alarm_worst(s->state)]);
+  describe(s, severity, ret->message, sizeof(ret->message));
+}
+
+static void tell(struct alarms *a, const struct subject *s,
+                 struct alarm_state *state, enum severity severity,
+                 struct recorder *r) {
+  struct alarm *next = &a->told[a->n];
+
+  make(s, severity, next);
+  alarm_told(state, severity, s->scene->cycle->now_ns);
+  if (!s->group || !recorder_raise(r, next))
+    a->n++;
+}
+
+static void note(struct alarms *a, const struct subject *s,
+                 struct alarm_state *state, const struct alarm_policy *policy,
+                 const struct alarm_sample *sample, struct recorder *r) {
+  enum severity severity = alarm_note(state, policy, sample);
+
+  if (severity && a->n < ALARMS_TOLD_MOST)
+    tell(a, s, state, severity, r);
+}
+
+void alarms_run(struct alarms *a, const struct scene *s,
+                const struct collector_counts *counts, struct recorder *r) {
+  struct subject host = {.state = &a->host, .scene = s, .counts = counts};
+  struct alarm_sample sample = sample_of_host(counts, s);
+
+  a->n = 0;
+  if (!a->has_begun) {
+    a->has_begun = a->host.was_known = true;
+    return;
+  }
+  note(a, &host, &a->host, &s->settings->report.alarms, &sample, r);
+  for (size_t i = 0; i < s->groups->n; i++) {
+    struct group *g = s->groups->groups[i];
+    struct subject group = {.group = g, .state = &g->alarm, .scene = s};
+
+    sample = sample_of(g, s);
+    note(a, &group, &g->alarm, &g->report->alarms, &sample, r);
+  }
+}

@@ -1,0 +1,27 @@
+/*
+ * The alarms of a cycle: notes each group's state (report/alarm.h) and writes
+ * the sentences. An alarm whose capture is made waits for it, so that there is
+ * one notification.
+ */
+#ifndef SMAPS_ALARMS_H
+#define SMAPS_ALARMS_H
+
+#include "snapshot/recorder.h"
+#include <smaps/counts.h>
+
+/* Told in a cycle; others wait for the next. */
+#define ALARMS_TOLD_MOST 10
+
+struct alarms {
+  bool
+      has_begun; /* the first cycle notes nothing: `collectd -T` has no other */
+  struct alarm_state host; /* processes that cannot be read, of any group */
+  struct alarm told[ALARMS_TOLD_MOST]; /* in this cycle, without capture */
+  size_t n;
+};
+
+/* Called after the groups are complete, and before recorder_run(). */
+void alarms_run(struct alarms *a, const struct scene *s,
+                const struct collector_counts *counts, struct recorder *r);
+
+#endif

@@ -1,0 +1,307 @@
+/* The alarm of a group: when it is told, and what belongs to one story. */
+#include "test.h"
+
+#include "report/alarm.h"
+
+#include <math.h>
+
+#include "base/duration.h"
+
+#define UNKNOWN ((double)NAN)
+#define INTERVAL 10 /* seconds */
+
+static const struct alarm_policy all = {.limit_percent = 90,
+                                        .full_within_ns = 86400 * NS_PER_S};
+
+static struct alarm_state alarm;
+static uint64_t now_s;
+
+/* A group in which nothing is wrong. */
+static const struct alarm_sample fine = {.is_fixed = true,
+                                         .is_seen = true,
+                                         .has_members = true,
+                                         .is_known = true,
+                                         .used_percent = 50,
+                                         .growth = 0,
+                                         .seconds_until_full = UNKNOWN};
+
+static int setup(void **ctx) {
+  (void)ctx;
+  alarm = (struct alarm_state){0};
+  now_s = 1000;
+  return 0;
+}
+
+#define ALARM_TEST(name) TEST_WITH(name, setup, NULL, void *unused)
+
+/* The next interval. What is due is told at once. */
+static enum severity note_with(const struct alarm_policy *p,
+                               struct alarm_sample s) {
+  enum severity severity;
+
+  now_s += INTERVAL;
+  s.time_ns = now_s * NS_PER_S;
+  severity = alarm_note(&alarm, p, &s);
+  if (severity)
+    alarm_told(&alarm, severity, s.time_ns);
+  return severity;
+}
+
+static enum severity note(struct alarm_sample s) { return note_with(&all, s); }
+
+/* A letter for each interval: F, W, O or "." for nothing. */
+static void expect(struct alarm_sample s, const char *told) {
+  for (; *told; told++) {
+    enum severity severity = note(s);
+    char letter = severity == SEVERITY_FAILURE   ? 'F'
+                  : severity == SEVERITY_WARNING ? 'W'
+                  : severity == SEVERITY_OKAY    ? 'O'
+                                                 : '.';
+
+    if (letter != *told)
+      fail_msg("%c at %s, second %u", letter, told, (unsigned)now_s);
+  }
+}
+
+static struct alarm_sample without_members(void) {
+  struct alarm_sample s = fine;
+
+  s.has_members = false;
+  s.used_percent = s.growth = UNKNOWN;
+  return s;
+}
+
+static struct alarm_sample with_limit(double percent) {
+  struct alarm_sample s = fine;
+
+  s.used_percent = percent;
+  return s;
+}
+
+static struct alarm_sample growing(double seconds) {
+  struct alarm_sample s = fine;
+
+  s.growth = 1000;
+  s.seconds_until_full = seconds;
+  return s;
+}
+
+static struct alarm_sample killed(uint64_t kills, uint64_t new_kills) {
+  struct alarm_sample s = fine;
+
+  s.kills = kills;
+  s.new_kills = new_kills;
+  return s;
+}
+
+ALARM_TEST(nothing_is_told_of_a_group_that_is_fine) {
+  expect(fine, "..........");
+  assert_int_equal(alarm.since_ns, 0);
+}
+
+ALARM_TEST(an_end_is_told_after_two_intervals_and_over_after_three) {
+  expect(fine, ".");
+  expect(without_members(), ".F....");
+  assert_int_equal(alarm_worst(&alarm), ALARM_ENDED);
+  expect(fine, "..O...");
+}
+
+/* As at the start of the daemon, before the service has started. */
+ALARM_TEST(a_group_that_never_ran_has_not_ended) {
+  expect(without_members(), "......");
+}
+
+ALARM_TEST(a_restart_within_an_interval_is_no_end) {
+  expect(fine, ".");
+  expect(without_members(), ".");
+  expect(fine, "..");
+  expect(without_members(), ".");
+  expect(fine, "..");
+}
+
+ALARM_TEST(a_group_of_a_template_may_end) {
+  struct alarm_sample s = fine;
+
+  s.is_fixed = false;
+  expect(s, "..");
+  s = without_members();
+  s.is_fixed = false;
+  expect(s, "......");
+}
+
+ALARM_TEST(whether_it_has_ended_may_be_unknown) {
+  struct alarm_sample unseen = without_members();
+
+  unseen.is_seen = false;
+  expect(fine, ".");
+  expect(unseen, "......");
+}
+
+ALARM_TEST(limit_has_hysteresis) {
+  expect(with_limit(89.9), "...");
+  expect(with_limit(90), "W..");
+  expect(with_limit(88.1), "......");
+  expect(with_limit(87.9), "..O...");
+}
+
+ALARM_TEST(unknown_limit_changes_nothing) {
+  expect(with_limit(95), "W");
+  expect(with_limit(UNKNOWN), "......");
+  expect(with_limit(50), "..O");
+}
+
+ALARM_TEST(growth_warns_a_day_before_and_fails_two_hours_before) {
+  expect(growing(90000), "....");
+  expect(growing(86000), "..W...");
+  expect(growing(7201), "..");
+  expect(growing(7199), "F.....");
+  expect(growing(7300), "....");
+  expect(fine, "..O");
+  expect(growing(86000), "..W");
+}
+
+ALARM_TEST(unknown_growth_changes_nothing) {
+  expect(growing(86000), "..W");
+  expect(growing(UNKNOWN), "....");
+  expect(fine, "..O");
+}
+
+/* One leak is told once; unless it gets worse. */
+ALARM_TEST(limit_after_growth_is_the_same_story) {
+  struct alarm_sample both = growing(5000);
+
+  expect(growing(5000), "..F");
+  both.used_percent = 95;
+  expect(both, "......");
+  expect(with_limit(95), "......");
+  expect(fine, "..O");
+}
+
+ALARM_TEST(kill_is_told_at_once_and_over_after_an_hour) {
+  expect(fine, ".");
+  expect(killed(1, 1), "F");
+  expect(killed(1, 0), ".........");
+  expect(fine, "O..");
+}
+
+ALARM_TEST(kill_is_told_although_growth_has_failed) {
+  expect(growing(5000), "..F");
+  expect(killed(1, 1), "F");
+}
+
+ALARM_TEST(end_after_kill_is_the_same_story) {
+  struct alarm_sample s = without_members();
+
+  expect(fine, ".");
+  expect(killed(1, 1), "F");
+  s.kills = 1;
+  expect(s, "..........");
+}
+
+ALARM_TEST(end_long_after_kill_is_another_story) {
+  struct alarm_sample s = without_members();
+
+  expect(fine, ".");
+  expect(killed(1, 1), "F");
+  expect(killed(1, 0), "..........");
+  s.kills = 1;
+  expect(s, ".F...");
+}
+
+/* A service that is killed again and again is told of every 5 minutes. */
+ALARM_TEST(further_kills_are_summed_up) {
+  expect(fine, ".");
+  expect(killed(1, 1), "F");
+  for (uint64_t i = 2; i < 31; i++)
+    expect(killed(i, 1), ".");
+  expect(killed(31, 1), "F");
+  expect(killed(31, 0), ".");
+}
+
+/* Without a word, the last was more than five minutes before. */
+ALARM_TEST(a_single_later_kill_is_told_at_once) {
+  expect(killed(1, 1), "F");
+  for (int i = 0; i < 100; i++)
+    expect(killed(1, 0), ".");
+  expect(killed(2, 1), "F");
+  expect(killed(2, 0), ".");
+}
+
+ALARM_TEST(unknown_is_told_only_of_what_was_known) {
+  struct alarm_sample s = fine;
+
+  s.is_known = false;
+  expect(s, ".....");
+  expect(fine, ".");
+  expect(s, "..W...");
+  expect(fine, "..O");
+}
+
+/* What is not told in an interval is due in the next. */
+ALARM_TEST(what_was_not_told_is_still_due) {
+  struct alarm_sample s = killed(1, 1);
+
+  s.time_ns = NS_PER_S;
+  assert_int_equal(alarm_note(&alarm, &all, &s), SEVERITY_FAILURE);
+  s.new_kills = 0;
+  s.time_ns += INTERVAL * NS_PER_S;
+  assert_int_equal(alarm_note(&alarm, &all, &s), SEVERITY_FAILURE);
+  alarm_told(&alarm, SEVERITY_FAILURE, s.time_ns);
+  s.time_ns += INTERVAL * NS_PER_S;
+  assert_int_equal(alarm_note(&alarm, &all, &s), SEVERITY_NONE);
+}
+
+ALARM_TEST(what_ends_before_it_is_told_is_not_told) {
+  struct alarm_sample s = with_limit(95);
+
+  s.time_ns = NS_PER_S;
+  assert_int_equal(alarm_note(&alarm, &all, &s), SEVERITY_WARNING);
+  expect(fine, "W");
+  expect(fine, ".O");
+  s.time_ns = now_s * NS_PER_S;
+  assert_int_equal(alarm_note(&alarm, &all, &s), SEVERITY_WARNING);
+  alarm.causes = 0;
+  expect(fine, "..");
+  assert_int_equal(alarm.seen, 0);
+}
+
+ALARM_TEST(it_remembers_what_it_was_and_since_when) {
+  struct alarm_sample s;
+
+  expect(with_limit(95), "W");
+  assert_int_equal(alarm.since_ns, 1010 * NS_PER_S);
+  expect(killed(1, 1), "F");
+  expect(killed(1, 0), "..");
+  assert_int_equal(alarm.seen, 1 << ALARM_OOM_KILL | 1 << ALARM_CGROUP_LIMIT);
+  assert_int_equal(alarm_worst(&alarm), ALARM_OOM_KILL);
+  s = fine;
+  s.time_ns = (now_s + INTERVAL) * NS_PER_S;
+  assert_int_equal(alarm_note(&alarm, &all, &s), SEVERITY_OKAY);
+  assert_int_equal(alarm_worst(&alarm), ALARM_OOM_KILL);
+  assert_int_equal(alarm.since_ns, 1010 * NS_PER_S);
+}
+
+ALARM_TEST(each_cause_can_be_turned_off) {
+  struct alarm_sample s = killed(1, 1);
+
+  s.used_percent = 95;
+  s.growth = 1000;
+  s.seconds_until_full = 5000;
+  for (int i = 0; i < ALARM_CAUSES; i++) {
+    struct alarm_policy p = all;
+
+    for (int j = 0; j < ALARM_CAUSES; j++)
+      p.causes[j] = i == j ? CHOICE_YES : CHOICE_NO;
+    alarm = (struct alarm_state){.had_members = true, .was_known = true};
+    if (i == ALARM_ENDED)
+      s = without_members();
+    if (i > ALARM_ENDED) {
+      s = growing(5000);
+      s.used_percent = 95;
+      s.is_known = false;
+    }
+    for (int j = 0; j < 3; j++)
+      note_with(&p, s);
+    assert_int_equal(alarm.seen, 1 << i);
+  }
+}

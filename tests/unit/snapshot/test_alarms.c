@@ -1,0 +1,217 @@
+/* The alarms of whole cycles: their sentences, and their captures. */
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capturing.h"
+
+#define ALARMS_TEST(name)                                                      \
+  TEST_WITH(name, zoned_setup, world_teardown, struct world *w)
+
+/* The world's clock says 13:45 in UTC. */
+static int zoned_setup(void **state) {
+  setenv("TZ", "UTC", 1);
+  world_setup(state);
+  ((struct world *)*state)->settings.report.alarms =
+      settings_defaults.report.alarms;
+  world_put(*state, fake_process(1, "init"));
+  return 0;
+}
+
+/* The messages of the last cycle. */
+static void expect(const struct world *w, const char *message) {
+  const struct cycle_results *r = collector_results(w->collector);
+  const char *found = r->n_alarms ? r->alarms[0].message : "";
+
+  assert_true(r->n_alarms <= 1);
+  assert_string_equal(found, message);
+}
+
+static struct fake service(uint32_t pid, unsigned kb) {
+  struct fake f = fake_process(pid, "g");
+
+  f.starttime = pid;
+  f.private_kb = kb;
+  return f;
+}
+
+/* Group "g" in a control group of 100 MB. */
+static void put_cgroup(struct world *w, const char *use, unsigned kills) {
+  static const char path[] = "sys/fs/cgroup/system.slice/g.service";
+  char name[128], text[64];
+
+  snprintf(name, sizeof(name), "%s/memory.current", path);
+  proctree_write(&w->tree, name, use, strlen(use));
+  snprintf(name, sizeof(name), "%s/memory.max", path);
+  proctree_write(&w->tree, name, TEXT("104857600\n"));
+  snprintf(name, sizeof(name), "%s/memory.events", path);
+  snprintf(text, sizeof(text), "oom_kill %u\n", kills);
+  proctree_write(&w->tree, name, text, strlen(text));
+  proctree_print(&w->tree, 0, "vmstat", "oom_kill %u\n", kills);
+}
+
+static void put_member(struct world *w, unsigned kb) {
+  struct fake f = service(10, kb);
+
+  f.cgroup = "/system.slice/g.service";
+  world_put(w, f);
+}
+
+static void start_limited(struct world *w) {
+  put_member(w, 50000);
+  put_cgroup(w, "52428800\n", 0);
+  world_group(w, "g", "Unit", "g.service", NULL, NULL);
+  world_run_times(w, 3, 10);
+}
+
+ALARMS_TEST(end_and_how_long_it_took) {
+  const struct cycle_results *r;
+
+  world_put(w, service(10, 1000));
+  world_group(w, "g", "Comm", "g", NULL, NULL);
+  world_run_times(w, 3, 10);
+  proctree_end(&w->tree, 10);
+  world_run(w, 10);
+  expect(w, "");
+  world_run(w, 10);
+  expect(w, "g: no process is left");
+  r = collector_results(w->collector);
+  assert_int_equal(r->alarms[0].severity, SEVERITY_FAILURE);
+  assert_string_equal(r->alarms[0].group, "g");
+  assert_string_equal(r->alarms[0].type_instance, "ended");
+  assert_true(r->alarms[0].is_own);
+  assert_int_equal(r->alarms[0].since_ns, r->alarms[0].time_ns);
+  assert_false(r->alarms[0].summary.has_pss);
+  world_run_times(w, 120, 10);
+  expect(w, "");
+  world_put(w, service(11, 1000));
+  world_run_times(w, 3, 10);
+  expect(w, "g: over after 20m30s: no process was left");
+  assert_int_equal(r->alarms[0].severity, SEVERITY_OKAY);
+  assert_int_equal((r->alarms[0].time_ns - r->alarms[0].since_ns) / NS, 1230);
+}
+
+ALARMS_TEST(limit_with_its_amount) {
+  start_limited(w);
+  expect(w, "");
+  put_cgroup(w, "96468992\n", 0);
+  world_run(w, 10);
+  expect(w, "g: 92 % of 100.0 MiB in use");
+  world_run(w, 10);
+  expect(w, "");
+  put_cgroup(w, "52428800\n", 0);
+  world_run_times(w, 3, 10);
+  expect(w, "g: over after 40s: its limit was nearly reached");
+}
+
+ALARMS_TEST(kills_with_their_number) {
+  start_limited(w);
+  put_cgroup(w, "52428800\n", 1);
+  world_run(w, 10);
+  expect(w, "g: 1 process killed for memory in the last hour");
+  put_cgroup(w, "52428800\n", 3);
+  world_run(w, 10);
+  expect(w, "");
+  world_run_times(w, 29, 10);
+  expect(w, "g: 3 processes killed for memory in the last hour");
+}
+
+/* 6 MB in each minute of the half of an hour that a window of ten minutes and
+ * a captured meminfo need; MemAvailable is 512 MiB. */
+ALARMS_TEST(growth_with_its_beginning_and_its_end) {
+  w->settings.report.growth_window_ns = 600 * NS;
+  world_group(w, "g", "Comm", "g", NULL, NULL);
+  for (unsigned i = 0; i < 60; i++) {
+    const struct cycle_results *r;
+
+    world_put(w, service(10, 50000 + 1000 * i));
+    world_run(w, 10);
+    r = collector_results(w->collector);
+    if (r->n_alarms == 0)
+      continue;
+    expect(w, "g: growing by 5.9 MiB a minute since 13:45, full at 15:15 (in "
+              "1h27m)");
+    assert_int_equal(r->alarms[0].severity, SEVERITY_FAILURE);
+    assert_int_equal(r->alarms[0].summary.largest[0].pid, 10);
+    assert_int_equal(r->alarms[0].summary.pss_bytes, (50000 + 1000 * i) * KIB);
+    return;
+  }
+  fail_msg("no alarm");
+}
+
+ALARMS_TEST(memory_that_becomes_unknown) {
+  world_put(w, service(10, 1000));
+  world_group(w, "g", "Comm", "g", NULL, NULL);
+  world_run_times(w, 3, 10);
+  proctree_write(&w->tree, "10/smaps_rollup", TEXT("?\n"));
+  proctree_write(&w->tree, "10/statm", TEXT("?\n"));
+  world_run_times(w, 3, 10);
+  expect(w, "g: its memory is unknown: 1 of 1 processes cannot be read");
+}
+
+ALARMS_TEST(alarms_can_be_turned_off) {
+  struct rule *r;
+
+  world_put(w, service(10, 1000));
+  r = world_group(w, "g", "Comm", "g", NULL, NULL);
+  for (int i = 0; i < ALARM_CAUSES; i++)
+    r->report.alarms.causes[i] = CHOICE_NO;
+  world_run_times(w, 3, 10);
+  proctree_end(&w->tree, 10);
+  for (int i = 0; i < 5; i++) {
+    world_run(w, 10);
+    expect(w, "");
+  }
+}
+
+/* The rest waits for the next cycle. */
+ALARMS_TEST(a_cycle_tells_ten_alarms) {
+  char name[8];
+
+  for (uint32_t i = 0; i < 25; i++) {
+    struct fake f = service(10 + i, 1000);
+
+    snprintf(name, sizeof(name), "g%u", i);
+    f.comm = name;
+    world_put(w, f);
+    world_group(w, name, "Comm", name, NULL, NULL);
+  }
+  world_run_times(w, 2, 10);
+  for (uint32_t i = 0; i < 25; i++)
+    proctree_end(&w->tree, 10 + i);
+  world_run_times(w, 2, 10);
+  assert_int_equal(collector_results(w->collector)->n_alarms, 10);
+  world_run(w, 10);
+  assert_int_equal(collector_results(w->collector)->n_alarms, 10);
+  world_run(w, 10);
+  assert_int_equal(collector_results(w->collector)->n_alarms, 5);
+  world_run(w, 10);
+  assert_int_equal(collector_results(w->collector)->n_alarms, 0);
+}
+
+/* There is one notification for both. */
+ALARMS_TEST(an_alarm_waits_for_its_capture) {
+  world_keep_captures(w);
+  start_limited(w);
+  put_cgroup(w, "96468992\n", 0);
+  proctree_write(&w->tree, "10/smaps", "", 0);
+  world_run(w, 10);
+  expect(w, "");
+  assert_string_equal(world_written(0)->subject, "g");
+  assert_string_equal(world_written(0)->alarm.message,
+                      "g: 92 % of 100.0 MiB in use");
+  assert_true(world_written(0)->alarm.is_own);
+  assert_int_equal(world_written(0)->summary.limit_bytes, 104857600);
+}
+
+/* OnNotification is "failure": there is no capture to wait for. */
+ALARMS_TEST(a_severity_without_captures_is_told_at_once) {
+  world_keep_captures(w);
+  w->settings.capture.severities = SEVERITY_FAILURE;
+  start_limited(w);
+  put_cgroup(w, "96468992\n", 0);
+  world_run(w, 10);
+  expect(w, "g: 92 % of 100.0 MiB in use");
+}
