@@ -3,7 +3,7 @@
 #include <collectd/core/daemon/collectd.h>
 #include <collectd/core/daemon/plugin.h>
 
-#include "base/format.h"
+#include <smaps/format.h>
 #include <smaps/store.h>
 
 #include <pthread.h>

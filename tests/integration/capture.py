@@ -126,8 +126,8 @@ class CaptureTest(BackendTest):
         return "\n".join(["<Capture>", *lines, "</Capture>"])
 
     def start_capturing(self, *lines, more="", **options):
-        """The lines are from our block."""
-        text = plugin(*lines).replace("@", TAG)
+        """The lines are from our block. Alarms are those of the test alone."""
+        text = plugin("Alarms false", *lines).replace("@", TAG)
         # Where a machine is busy an interval may come late, and the threshold
         # plugin would send a failure for a value that is missing.
         self.daemon = self.start_daemon(

@@ -43,6 +43,7 @@ class Ends(CaptureTest):
             + plugin(
                 f'ProcRoot "{self.tree.path}"',
                 "ReadBudget 100",
+                "Alarms false",
                 self.state.config(),
                 group("g", 'Comm "*"'),
                 self.capture("TopProcesses 200", "MaxFiles 3"),

@@ -1,4 +1,4 @@
-#include "base/format.h"
+#include <smaps/format.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -62,8 +62,8 @@ static enum verdict judge_growth(struct alarm_state *a,
 static enum verdict judge_unknown(struct alarm_state *a,
                                   const struct alarm_sample *s) {
   a->was_known |= s->is_known && s->has_members;
-  if (!s->has_members)
-    return s->is_seen ? OFF : UNSURE;
+  if (!s->has_members && s->is_seen)
+    return OFF;
   return a->was_known && !s->is_known ? ON : OFF;
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/format.h"
+#include <smaps/format.h>
 
 /* --- what is noted --- */
 
@@ -38,7 +38,7 @@ static struct alarm_sample sample_of(const struct group *g,
           has_growth ? growth_seconds_until(g->growth) : (double)NAN};
 }
 
-/* A host without any refusal was known before its first cycle. */
+/* The log says what is refused, from the start on. */
 static struct alarm_sample sample_of_host(const struct collector_counts *c,
                                           const struct scene *s) {
   return (struct alarm_sample){.time_ns = s->cycle->now_ns,
@@ -128,16 +128,16 @@ static void add_limit(struct sentence *t, const struct subject *s) {
 static void add_unknown(struct sentence *t, const struct subject *s) {
   const struct collector_counts *c = s->counts;
 
-  if (s->group)
+  if (!s->group)
+    add(t, "%" PRIu64 " processes hang, %" PRIu64 " are unidentified", c->hung,
+        c->unidentified);
+  else if (s->group->usage.is_unseen)
+    add(t, "its memory is unknown: an unidentified process may be its last");
+  else
     add(t,
         "its memory is unknown: %" PRIu64 " of %" PRIu64
         " processes cannot be read",
         s->group->usage.unreadable, s->group->usage.processes);
-  else
-    add(t,
-        "processes that cannot be read: %" PRIu64 " refused, %" PRIu64
-        " hang, %" PRIu64 " unidentified",
-        c->denied, c->hung, c->unidentified);
 }
 
 static void (*const clauses[ALARM_CAUSES])(struct sentence *,
@@ -228,7 +228,7 @@ void alarms_run(struct alarms *a, const struct scene *s,
 
   a->n = 0;
   if (!a->has_begun) {
-    a->has_begun = a->host.was_known = true;
+    a->has_begun = true;
     return;
   }
   note(a, &host, &a->host, &s->settings->report.alarms, &sample, r);

@@ -15,7 +15,7 @@
 struct alarms {
   bool
       has_begun; /* the first cycle notes nothing: `collectd -T` has no other */
-  struct alarm_state host; /* processes that cannot be read, of any group */
+  struct alarm_state host; /* processes that hang or are unidentified */
   struct alarm told[ALARMS_TOLD_MOST]; /* in this cycle, without capture */
   size_t n;
 };

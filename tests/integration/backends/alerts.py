@@ -118,6 +118,11 @@ class ThresholdTest(BackendTest):
         identifier = f"test/smaps-{group}/{metric}"
         return [a for a in alerts if a.identifier == identifier]
 
+    def own_alarms(self, group="postgres"):
+        """Those that the plugin raises itself are about no single value."""
+        identifier = f"test/smaps-{group}"
+        return [a for a in self.notify.alerts() if a.identifier == identifier]
+
     def severities(self, metric, group="postgres"):
         return [alert.severity for alert in self.alerts(metric, group)]
 

@@ -129,12 +129,14 @@ ALARM_TEST(a_group_of_a_template_may_end) {
   expect(s, "......");
 }
 
-ALARM_TEST(whether_it_has_ended_may_be_unknown) {
+ALARM_TEST(an_end_that_is_not_sure_is_unknown_memory) {
   struct alarm_sample unseen = without_members();
 
   unseen.is_seen = false;
+  unseen.is_known = false;
   expect(fine, ".");
-  expect(unseen, "......");
+  expect(unseen, "..W...");
+  assert_int_equal(alarm_worst(&alarm), ALARM_UNKNOWN);
 }
 
 ALARM_TEST(limit_has_hysteresis) {
