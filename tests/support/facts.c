@@ -109,6 +109,7 @@ int main(void) {
   print_options("group", CONFIG_GROUP);
   print_options("ignore", CONFIG_IGNORE);
   print_options("capture", CONFIG_CAPTURE);
+  print_options("alarms", CONFIG_ALARMS);
   for (size_t i = 0; selector_options[i]; i++)
     printf("selector %s\n", selector_options[i]);
   print_values("published", metric_find("default", &error), false);
