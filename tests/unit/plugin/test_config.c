@@ -103,6 +103,29 @@ GLUE_TEST(options_have_fields_and_units_of_their_own) {
   settings_done(&s);
 }
 
+GLUE_TEST(a_group_inherits_the_alarms_that_it_does_not_set) {
+  const struct alarm_policy *g, *h;
+  struct settings s;
+
+  set(&s, "<Alarms>\nUnknown false\nLimitPercent 80\n</Alarms>\n"
+          "<Group 'g'>\nComm 'g'\n<Alarms>\nEnded false\nFullWithin 60\n"
+          "</Alarms>\n</Group>\n"
+          "<Group 'h'>\nComm 'h'\nAlarms false\n</Group>");
+  assert_int_equal(settings_finish(&s), 0);
+  g = &s.rules[0].report.alarms;
+  h = &s.rules[1].report.alarms;
+  assert_int_equal(g->limit_percent, 80);
+  assert_int_equal(g->full_within_ns, 60 * NS_PER_S);
+  assert_int_equal(h->full_within_ns, 86400 * NS_PER_S);
+  for (int i = 0; i < ALARM_CAUSES; i++) {
+    bool is_off = i == ALARM_UNKNOWN || i == ALARM_ENDED;
+
+    assert_int_equal(g->causes[i], is_off ? CHOICE_NO : CHOICE_YES);
+    assert_int_equal(h->causes[i], CHOICE_NO);
+  }
+  settings_done(&s);
+}
+
 /* --- mistakes in the configuration --- */
 
 /* Asserts that the options are refused in one line, which has the option as it
@@ -206,6 +229,14 @@ GLUE_TEST(mistakes_are_named_with_option_value_and_reason) {
       {"StateFile ''", "StateFile ''", "absolute path"},
       {"StateInterval -1", "StateInterval -1", "from 0 to 86400"},
       {"CommandLines 0", "CommandLines 0", "true or false"},
+      {"Alarms 1", "Alarms 1", "true or false"},
+      {"<Alarms>\nLimitPercent 101\n</Alarms>", "LimitPercent 101",
+       "from 1 to 100"},
+      {"<Alarms>\nFullWithin 59\n</Alarms>", "FullWithin 59",
+       "from 60 to 604800"},
+      {"<Alarms>\nGrowths true\n</Alarms>", "Growths true", "no such option"},
+      {"<Alarms>\nEnded 'no'\n</Alarms>", "Ended 'no'", "true or false"},
+      {"<Alarms 'x'>\nEnded true\n</Alarms>", "Alarms 'x'", "without a name"},
   };
 
   for (size_t i = 0; i < LENGTH(cases); i++)
