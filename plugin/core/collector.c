@@ -265,8 +265,7 @@ int collector_cycle(struct collector *c) {
   group_table_begin(&c->groups, now_ns);
   identify_all(&c->identify, now_ns);
   address_space_relate(&c->processes, c->results.diags);
-  pid_watch_run(&c->reader, c->settings, &c->processes,
-                c->measurer.cycle.tick_ns);
+  pid_watch_run(&c->reader, c->settings, &c->processes);
   rc = matcher_run(&c->matcher, &c->processes);
   if (rc < 0)
     return rc;

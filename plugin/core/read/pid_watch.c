@@ -5,15 +5,14 @@
 
 #define NOTED_AGAIN_NS (3600 * NS_PER_S)
 /* Clocks are set by a few seconds without anybody's doing. */
-#define SLACK_NS (5 * NS_PER_S)
+#define SLACK_NS ((int64_t)(5 * NS_PER_S))
 /* A process writes its PID file soon, and is listed a cycle later at most. */
-#define WRITES_WITHIN_NS (10 * NS_PER_S)
+#define WRITES_WITHIN_NS ((int64_t)(10 * NS_PER_S))
 #define SEEKS_MAX 3
 
 struct watch {
   struct reader *reader;
   const struct process_table *processes;
-  uint64_t tick_ns;
   uint64_t boot_ns; /* time of day of the host's start; 0: unknown */
 };
 
@@ -43,47 +42,45 @@ static void find_boot(struct watch *w) {
     w->boot_ns = s * NS_PER_S;
 }
 
-/* A file in memory that is older than the host's start has its time from before
+/* From the start of a process to the last change of the file; 0 if unknown. A
+ * file in memory that is older than the host's start has its time from before
  * the clock was set. */
-static bool is_time_known(const struct watch *w, const struct pid_claim *c) {
-  return w->boot_ns &&
-         !(c->is_of_boot && c->changed_ns + SLACK_NS < w->boot_ns);
-}
+static int64_t age_at_change(const struct watch *w, const struct pid_claim *c,
+                             const struct process *p) {
+  int64_t changed_ns = (int64_t)(c->changed_ns - w->boot_ns);
 
-static uint64_t start_of(const struct watch *w, const struct process *p) {
-  return w->boot_ns + p->starttime_ticks * w->tick_ns;
+  if (!w->boot_ns || !p->starttime_ticks ||
+      (c->is_of_boot && changed_ns < -SLACK_NS))
+    return 0;
+  return changed_ns - (int64_t)(p->starttime_ticks * w->reader->tick_ns);
 }
 
 /* Once a process was named, no other is while the file is the same, whatever
  * happens to the clock. */
 static bool is_later(const struct watch *w, const struct selector *s,
                      const struct process *p) {
-  if (s->starttime_ticks)
-    return p->starttime_ticks != s->starttime_ticks;
-  return is_time_known(w, &s->claim) && p->starttime_ticks &&
-         start_of(w, p) > s->claim.changed_ns + SLACK_NS;
-}
-
-static bool is_forged(const struct watch *w, const struct pid_claim *c,
-                      const struct process *p) {
-  struct status_sample status;
-
-  return (c->writer || c->group) &&
-         status_read_of(w->reader->setup.procfs, p->pid, &status) == 0 &&
-         ((c->writer && status.uid_effective != c->writer) ||
-          (c->group && status.gid_effective != c->group));
+  return s->starttime_ticks ? p->starttime_ticks != s->starttime_ticks
+                            : age_at_change(w, &s->claim, p) < -SLACK_NS;
 }
 
 static enum pid_doubt doubt_about(const struct watch *w,
                                   const struct selector *s,
                                   const struct process *p) {
+  const struct pid_claim *c = &s->claim;
+  struct status_sample status;
+
   if (!p)
     return PID_IS_NOBODY;
   if (p->pid == 1 || p->state == PROCESS_KERNEL)
     return PID_IS_KERNEL;
   if (is_later(w, s, p))
     return PID_IS_LATER;
-  return is_forged(w, &s->claim, p) ? PID_IS_FORGED : PID_BELIEVED;
+  if ((c->writer || c->group) &&
+      status_read_of(w->reader->setup.procfs, p->pid, &status) == 0 &&
+      ((c->writer && status.uid_effective != c->writer) ||
+       (c->group && status.gid_effective != c->group)))
+    return PID_IS_FORGED;
+  return PID_BELIEVED;
 }
 
 /* True if it has the number in a pid namespace of its own, and may have written
@@ -93,8 +90,7 @@ static bool has_written(const struct watch *w, const struct selector *s,
   struct status_sample status;
 
   return p->state == PROCESS_ALIVE &&
-         (!is_time_known(w, &s->claim) ||
-          start_of(w, p) + WRITES_WITHIN_NS >= s->claim.changed_ns) &&
+         age_at_change(w, &s->claim, p) <= WRITES_WITHIN_NS &&
          doubt_about(w, s, p) == PID_BELIEVED &&
          status_read_of(w->reader->setup.procfs, p->pid, &status) == 0 &&
          status.inner_pid == s->claim.number;
@@ -207,8 +203,8 @@ static void run(struct watch *w, struct selector *s) {
 }
 
 void pid_watch_run(struct reader *r, const struct settings *settings,
-                   const struct process_table *t, uint64_t tick_ns) {
-  struct watch w = {.reader = r, .processes = t, .tick_ns = tick_ns};
+                   const struct process_table *t) {
+  struct watch w = {.reader = r, .processes = t};
 
   for (size_t i = 0; i < settings->n_rules; i++) {
     const struct rule *rule = &settings->rules[i];

@@ -18,9 +18,9 @@
 
 /* Reads the files of all selectors, and makes processes due for matching that
  * are newly named or no longer named. Called after the processes are identified
- * and before they are matched. tick_ns is that of start times. Notes each file
- * that is unreadable or newly in doubt, at most once an hour. */
+ * and before they are matched. Notes each file that is unreadable or newly in
+ * doubt, at most once an hour. */
 void pid_watch_run(struct reader *r, const struct settings *settings,
-                   const struct process_table *t, uint64_t tick_ns);
+                   const struct process_table *t);
 
 #endif
