@@ -201,41 +201,24 @@ static void split(struct rollup *u, enum rollup_field a, enum rollup_field b,
   u->bytes[b] = whole - u->bytes[a];
 }
 
-/* The field that a field is a part of. Itself, if there is none or if
- * estimate_settle() has another rule for it. */
-static enum rollup_field whole_of(enum rollup_field part) {
-  switch (part) {
-  case ROLLUP_PSS:
-  case ROLLUP_REFERENCED:
-  case ROLLUP_ANONYMOUS:
-  case ROLLUP_SHMEM_PMD_MAPPED:
-  case ROLLUP_FILE_PMD_MAPPED:
-    return ROLLUP_RSS;
-  case ROLLUP_PSS_DIRTY:
-  case ROLLUP_LOCKED:
-    return ROLLUP_PSS;
-  case ROLLUP_KSM:
-  case ROLLUP_LAZY_FREE:
-  case ROLLUP_ANON_HUGE_PAGES:
-    return ROLLUP_ANONYMOUS;
-  case ROLLUP_SWAP_PSS:
-    return ROLLUP_SWAP;
-  case ROLLUP_RSS:
-  case ROLLUP_PSS_ANON:
-  case ROLLUP_PSS_FILE:
-  case ROLLUP_PSS_SHMEM:
-  case ROLLUP_SHARED_CLEAN:
-  case ROLLUP_SHARED_DIRTY:
-  case ROLLUP_PRIVATE_CLEAN:
-  case ROLLUP_PRIVATE_DIRTY:
-  case ROLLUP_SHARED_HUGETLB:
-  case ROLLUP_PRIVATE_HUGETLB:
-  case ROLLUP_SWAP:
-  case ROLLUP_FIELDS:
-    break;
-  }
-  return part;
-}
+/* A field and the one that it is a part of, which comes before its own parts.
+ * estimate_settle() has another rule for the rest. */
+static const struct {
+  enum rollup_field part, whole;
+} wholes[] = {
+    {ROLLUP_PSS, ROLLUP_RSS},
+    {ROLLUP_PSS_DIRTY, ROLLUP_PSS},
+    {ROLLUP_REFERENCED, ROLLUP_RSS},
+    {ROLLUP_ANONYMOUS, ROLLUP_RSS},
+    {ROLLUP_KSM, ROLLUP_ANONYMOUS},
+    {ROLLUP_LAZY_FREE, ROLLUP_ANONYMOUS},
+    {ROLLUP_ANON_HUGE_PAGES, ROLLUP_ANONYMOUS},
+    {ROLLUP_SHMEM_PMD_MAPPED, ROLLUP_RSS},
+    {ROLLUP_FILE_PMD_MAPPED, ROLLUP_RSS},
+    {ROLLUP_SWAP_PSS, ROLLUP_SWAP},
+    {ROLLUP_LOCKED, ROLLUP_PSS},
+};
+_Static_assert(ROLLUP_FIELDS == 22, "it was decided of each field");
 
 /* Makes the parts of Pss add up to it, as far as the kernel has parts. */
 static void settle_pss(struct rollup *u) {
@@ -252,9 +235,8 @@ void estimate_settle(struct rollup *u) {
   uint64_t rss = u->bytes[ROLLUP_RSS];
   uint64_t uss;
 
-  /* A whole comes before its parts in enum rollup_field. */
-  for (enum rollup_field f = ROLLUP_RSS; f < ROLLUP_FIELDS; f++)
-    cap(u, f, u->bytes[whole_of(f)]);
+  for (size_t i = 0; i < sizeof(wholes) / sizeof(*wholes); i++)
+    cap(u, wholes[i].part, u->bytes[wholes[i].whole]);
   uss = min(rollup_uss(u), u->bytes[ROLLUP_PSS]);
   split(u, ROLLUP_PRIVATE_CLEAN, ROLLUP_PRIVATE_DIRTY, uss);
   split(u, ROLLUP_SHARED_CLEAN, ROLLUP_SHARED_DIRTY, rss - uss);
