@@ -67,25 +67,30 @@ size_t whole_lines(const char *text, size_t len) {
   return newline ? (size_t)(newline - text) + 1 : 0;
 }
 
-static bool is_plain(unsigned char c) {
-  return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+/* Returns the length of a byte as it is written. */
+static size_t escape_byte(unsigned char c, bool is_quoted, char ret[5]) {
+  bool is_special = c == '"' || c == '\\';
+
+  if (c < 0x20 || c >= 0x7f || (is_special && !is_quoted))
+    return (size_t)sprintf(ret, "\\x%02x", c);
+  return (size_t)sprintf(ret, is_special ? "\\%c" : "%c", c);
 }
 
-const char *escape_text(const char *text, size_t len, char *ret, size_t size) {
+static const char *escape(const char *text, size_t len, bool is_quoted,
+                          char *ret, size_t size) {
   size_t at = 0, cut = 0; /* after the last byte that leaves room for "..." */
 
   assert(size >= 8);
   for (size_t i = 0; i < len; i++) {
-    unsigned char c = (unsigned char)text[i];
+    char byte[5];
+    size_t n = escape_byte((unsigned char)text[i], is_quoted, byte);
 
-    if (at + (is_plain(c) ? 1 : 4) >= size) {
+    if (at + n >= size) {
       strcpy(ret + cut, ELLIPSIS);
       return ret;
     }
-    if (is_plain(c))
-      ret[at++] = (char)c;
-    else
-      at += (size_t)sprintf(ret + at, "\\x%02x", c);
+    memcpy(ret + at, byte, n);
+    at += n;
     if (at + sizeof(ELLIPSIS) <= size)
       cut = at;
   }
@@ -93,22 +98,12 @@ const char *escape_text(const char *text, size_t len, char *ret, size_t size) {
   return ret;
 }
 
+const char *escape_text(const char *text, size_t len, char *ret, size_t size) {
+  return escape(text, len, false, ret, size);
+}
+
 const char *quote_text(const char *text, char *ret, size_t size) {
-  char *to = ret;
-
-  escape_text(text, strlen(text), ret, size);
-  for (const char *from = ret; *from; from++) {
-    bool is_quoted =
-        strncmp(from, "\\x5c", 4) == 0 || strncmp(from, "\\x22", 4) == 0;
-
-    *to++ = *from;
-    if (!is_quoted)
-      continue;
-    from += 3;
-    *to++ = *from == 'c' ? '\\' : '"';
-  }
-  *to = '\0';
-  return ret;
+  return escape(text, strlen(text), true, ret, size);
 }
 
 /* --- UTF-8 --- */
