@@ -435,17 +435,6 @@ static void note_failure(struct measurer *m, struct process *p, int r) {
   }
 }
 
-/* Returns VmSwap after a walk; as before where it cannot be read. */
-static uint32_t swap_kb_after(const struct measurer *m, const struct process *p,
-                              const struct rollup *found) {
-  uint32_t kb = p->member->track.now.vm_swap_kb;
-
-  if (found->bytes[ROLLUP_SWAP] == 0)
-    return 0;
-  member_read_swap_kb(m->cycle.procfs, p, &kb);
-  return kb;
-}
-
 /* If statm is exact on this kernel, the rollup of a process that did not change
  * meanwhile shows the same amount. */
 static void learn_precision(struct measurer *m, const struct process *p,
@@ -459,6 +448,7 @@ static void learn_precision(struct measurer *m, const struct process *p,
     precision_learn(&m->cycle.precision, distance(rss, resident));
 }
 
+/* VmSwap stays as it was where it cannot be read. */
 static struct observation observation_after(const struct measurer *m,
                                             const struct process *p,
                                             const struct rollup_reading *r) {
@@ -472,7 +462,10 @@ static struct observation observation_after(const struct measurer *m,
     after.minor_faults = r->faults;
     after.has_faults = true;
   }
-  after.vm_swap_kb = swap_kb_after(m, p, &r->rollup);
+  if (r->rollup.bytes[ROLLUP_SWAP] == 0)
+    after.vm_swap_kb = 0;
+  else
+    member_read_swap_kb(m->cycle.procfs, p, &after.vm_swap_kb);
   return after;
 }
 
@@ -540,13 +533,6 @@ static void take_result(struct measurer *m, struct process *p,
   }
 }
 
-/* Readings for Refresh "always" are not charged to the budget. */
-static void charge(struct measurer *m, const struct policy *policy,
-                   uint64_t time_ns) {
-  if (policy->refresh == REFRESH_ADAPTIVE)
-    read_budget_charge(&m->budget, time_ns);
-}
-
 static void finish_job(void *ctx, struct read_job *job) {
   struct measurer *m = ctx;
   struct process *p = job->process;
@@ -558,7 +544,8 @@ static void finish_job(void *ctx, struct read_job *job) {
     return;
   }
   policy = member_policy(p);
-  charge(m, &policy, job->work_ns + job->count_ns);
+  if (policy.refresh == REFRESH_ADAPTIVE) /* "always" is for nothing */
+    read_budget_charge(&m->budget, job->work_ns + job->count_ns);
   if (job->result == READ_TOO_LONG) {
     refuse(m, p, &policy);
     return;
