@@ -168,7 +168,7 @@ static bool is_new(const struct growth *g, const struct span *s) {
   return before.top == 0 || has_left(before, rise_of(s).top);
 }
 
-static int compare_slopes(const void *left, const void *right) {
+static int compare(const void *left, const void *right) {
   double a = *(const double *)left, b = *(const double *)right;
 
   return (a > b) - (a < b);
@@ -190,14 +190,8 @@ static double median_slope(const struct growth_point *points, size_t n,
     }
   if (score < tau * (double)pairs)
     return 0;
-  qsort(slopes, pairs, sizeof(*slopes), compare_slopes);
+  qsort(slopes, pairs, sizeof(*slopes), compare);
   return slopes[pairs / 2];
-}
-
-static int compare_amounts(const void *left, const void *right) {
-  uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-
-  return (a > b) - (a < b);
 }
 
 /* A sample that comes later after each collection than the one before finds
@@ -205,13 +199,13 @@ static int compare_amounts(const void *left, const void *right) {
  * comes after the points, by its median: a step there is no garbage. */
 static bool is_beyond_garbage(const struct span *s) {
   struct growth_range r = rise_of(s);
-  uint64_t added[GROWTH_POINTS] = {0};
+  double added[GROWTH_POINTS] = {0};
   size_t middle = s->n / 2;
 
   for (size_t i = 0; i < s->n; i++)
-    added[i] = s->points[i].added;
-  qsort(added, s->n, sizeof(*added), compare_amounts);
-  return (double)(r.top - r.low) >= 1.25 * (double)added[middle];
+    added[i] = (double)s->points[i].added;
+  qsort(added, s->n, sizeof(*added), compare);
+  return (double)(r.top - r.low) >= 1.25 * added[middle];
 }
 
 /* 0 if it is not significant. Garbage hides a leak from the pairs of all
