@@ -37,20 +37,6 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static uint64_t positive(int64_t x) { return x > 0 ? (uint64_t)x : 0; }
 
-/* The span, but at least an interval. */
-static uint64_t span_ns(const struct read_budget *b, uint64_t interval_ns) {
-  return interval_ns > b->span_ns ? interval_ns : b->span_ns;
-}
-
-/* The time since the last cycle. More than the span would overflow anyway. */
-static uint64_t elapsed_ns(const struct read_budget *b, uint64_t now_ns,
-                           uint64_t interval_ns) {
-  uint64_t ns = b->begun_ns ? now_ns - b->begun_ns : interval_ns;
-  uint64_t most_ns = span_ns(b, interval_ns);
-
-  return ns < most_ns ? ns : most_ns;
-}
-
 static void note_needed(struct read_budget *b, uint64_t now_ns, double needed) {
   b->needed = needed;
   if (needed <= b->share)
@@ -73,7 +59,10 @@ static double cheap_intervals(const struct read_budget *b,
 
 void read_budget_begin(struct read_budget *b, uint64_t now_ns,
                        uint64_t interval_ns, double needed) {
-  uint64_t passed_ns = elapsed_ns(b, now_ns, interval_ns);
+  uint64_t span_ns = max(b->span_ns, interval_ns);
+  /* More than the span would overflow anyway. */
+  uint64_t passed_ns =
+      min(b->begun_ns ? now_ns - b->begun_ns : interval_ns, span_ns);
   double spread = fmin(SPREAD_PART * (double)passed_ns / (double)b->span_ns, 1);
   int64_t income_ns = (int64_t)(b->share * (double)passed_ns);
   int64_t of_saved_ns = (int64_t)((double)positive(b->saved_ns) * spread);
@@ -81,7 +70,7 @@ void read_budget_begin(struct read_budget *b, uint64_t now_ns,
 
   note_needed(b, now_ns, needed);
   b->begun_ns = now_ns;
-  b->capacity_ns = (int64_t)(b->share * (double)span_ns(b, interval_ns));
+  b->capacity_ns = (int64_t)(b->share * (double)span_ns);
   b->saved_ns = least(b->saved_ns + income_ns, b->capacity_ns);
   b->kept_ns = (int64_t)positive(b->capacity_ns - income_ns) / 2;
   b->spend_ns = positive(least(income_ns + of_saved_ns, b->saved_ns));
