@@ -85,9 +85,8 @@ static int read_found(const char *path, int found_fd, struct pid_claim *ret) {
   close(fd);
   ret->number = parse(text, n > 0 ? (size_t)n : 0);
   ret->ino = st.st_ino;
-  if (st.st_mtim.tv_sec > 0)
-    ret->changed_ns =
-        (uint64_t)st.st_mtim.tv_sec * NS_PER_S + (uint64_t)st.st_mtim.tv_nsec;
+  ret->changed_ns =
+      (uint64_t)st.st_mtim.tv_sec * NS_PER_S + (uint64_t)st.st_mtim.tv_nsec;
   ret->is_of_boot = fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC;
   ret->group = st.st_mode & S_IWGRP ? st.st_gid : 0;
   add_writer(ret, st.st_mode & S_IWOTH ? WRITER_IS_ANYBODY : st.st_uid);

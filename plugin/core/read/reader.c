@@ -99,12 +99,6 @@ static unsigned count_heartbeats(void *ctx) {
   return atomic_load_explicit(&w->heartbeat, memory_order_relaxed);
 }
 
-static int read_pid_file(struct worker_context *w, const char *path,
-                         struct pid_claim *ret) {
-  procfs_announce(w->procfs, "the PID file");
-  return pid_file_read(path, ret);
-}
-
 static void do_job(void *ctx, size_t i) {
   struct worker_context *w = ctx;
   const struct proc_ref *p = &w->tasks[i].ref;
@@ -141,7 +135,8 @@ static void do_job(void *ctx, size_t i) {
     job->result = memory_cgroup_read(w->procfs, w->tasks[i].path, &job->cgroup);
     break;
   case READ_PID_FILE:
-    job->result = read_pid_file(w, w->tasks[i].path, &job->pid_claim);
+    procfs_announce(w->procfs, "the PID file");
+    job->result = pid_file_read(w->tasks[i].path, &job->pid_claim);
     break;
   }
 }
