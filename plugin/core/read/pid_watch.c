@@ -134,7 +134,6 @@ static void adopt(struct watch *w, struct selector *s,
                   const struct pid_claim *c) {
   const struct pid_claim *old = &s->claim;
 
-  s->is_pid_known = true;
   back_off_forgive(&s->back_off);
   if (old->number != c->number || old->writer != c->writer ||
       old->group != c->group || old->ino != c->ino ||
@@ -143,8 +142,7 @@ static void adopt(struct watch *w, struct selector *s,
     s->doubt = PID_BELIEVED;
     s->starttime_ticks = s->pid = s->seeks = 0;
   }
-  if (!c->number || (s->pid && process_table_find_same(w->processes, s->pid,
-                                                       s->starttime_ticks)))
+  if (!c->number || s->pid) /* which still runs */
     return;
   find_boot(w);
   choose(w, s);
@@ -153,16 +151,8 @@ static void adopt(struct watch *w, struct selector *s,
 /* --- the file --------------------------------------------------------------
  */
 
-/* The pid stands for the process that had it when the file was read. */
-static void check_known_pid(const struct process_table *t, struct selector *s) {
-  s->is_pid_known = false;
-  if (!s->starttime_ticks ||
-      !process_table_find_same(t, s->pid, s->starttime_ticks))
-    s->pid = 0;
-}
-
-/* A job that was skipped, because no reader was free, says nothing about the
- * file. */
+/* The pid stands for the process that had it when the file was read. A job that
+ * was skipped, because no reader was free, says nothing about the file. */
 static void watch(struct watch *w, struct selector *s) {
   struct reader *r = w->reader;
   struct read_job job = {
@@ -170,12 +160,13 @@ static void watch(struct watch *w, struct selector *s) {
 
   if (!back_off_is_on(&s->back_off, r->now_ns))
     reader_run(r, &job, 1);
-  if (job.result == 0) {
+  if (!s->starttime_ticks ||
+      !process_table_find_same(w->processes, s->pid, s->starttime_ticks))
+    s->pid = 0;
+  s->is_pid_known = job.result == 0;
+  if (job.result == 0)
     adopt(w, s, &job.pid_claim);
-    return;
-  }
-  check_known_pid(w->processes, s);
-  if (job.result == READ_SKIPPED)
+  if (job.result == 0 || job.result == READ_SKIPPED)
     return;
   back_off_hang(&s->back_off, job.result != READ_STILL_HUNG,
                 r->setup.read_timeout_ns, r->setup.clock_ns());
