@@ -49,7 +49,7 @@ PROFILE_CFLAGS_m32     := -O2 -m32
 PROFILE_CFLAGS_fuzz    := -O1 -fsanitize=fuzzer-no-link,address,undefined \
   -fno-sanitize-recover=all -fno-omit-frame-pointer
 PROFILE_CFLAGS_coverage := -O0 --coverage
-PROFILE_CFLAGS_ablate  := -O2 -DSMAPS_ABLATE
+PROFILE_CFLAGS_ablate  := -O2 -include tests/support/ablate.h
 # A compiler given by the environment or the command line wins.
 ifeq ($(origin CC)$(filter clang fuzz,$(PROFILE)),default$(PROFILE))
 CC := clang
