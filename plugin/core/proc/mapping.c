@@ -112,30 +112,25 @@ static unsigned permissions_of(const struct span *text) {
   return permissions;
 }
 
-static void add_mapping(struct mapping_table *t,
-                        const struct rollup_line *line) {
+size_t mapping_table_add_line(struct mapping_table *t,
+                              const struct rollup_line *line) {
   static const struct span anonymous = {"[anon]", 6};
   struct mapping *m;
 
   t->current = get_or_add(t, line->name.len > 0 ? line->name : anonymous);
   if (t->error)
-    return;
+    return t->current;
   m = &t->mappings[t->current];
   m->permissions |= permissions_of(&line->permissions);
   m->vmas++;
   m->processes = 1;
   m->size += line->end - line->start;
-}
-
-size_t mapping_table_add_line(struct mapping_table *t,
-                              const struct rollup_line *line) {
-  add_mapping(t, line);
   return t->current;
 }
 
 static void add_line(struct mapping_table *t, const struct rollup_line *line) {
   if (line->kind == ROLLUP_LINE_MAPPING)
-    add_mapping(t, line);
+    mapping_table_add_line(t, line);
   else if (line->kind == ROLLUP_LINE_FIELD &&
            (t->n == 0 || !rollup_add_line(&t->mappings[t->current].sum, line)))
     set_error(t, -EBADMSG);

@@ -13,10 +13,6 @@ static const uint32_t needed =
     1 << ROLLUP_SHARED_DIRTY | 1 << ROLLUP_PRIVATE_CLEAN |
     1 << ROLLUP_PRIVATE_DIRTY;
 
-static unsigned next_field(unsigned field) {
-  return field + 1 < ROLLUP_FIELDS ? field + 1 : 0;
-}
-
 /*
  * Consumes the key of a field. The search starts after the last field: while
  * the kernel keeps our order, the first try succeeds.
@@ -25,7 +21,7 @@ static bool parse_key(struct cursor *s, unsigned *field) {
   unsigned next = *field;
 
   do {
-    next = next_field(next);
+    next = (next + 1) % ROLLUP_FIELDS;
     if (parse_word(s, keys[next])) {
       *field = next;
       return true;
