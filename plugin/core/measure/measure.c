@@ -272,19 +272,12 @@ static void note_wanted(const struct measurer *m, struct member *t) {
     t->wanted_ns = m->cycle.now_ns;
 }
 
-/* True if the process has no baseline, or one older than MaxAge. */
-static bool is_due(const struct measurer *m, const struct track *t,
-                   const struct policy *policy) {
-  return !track_has_baseline(t) ||
-         m->cycle.now_ns - t->baseline.at_ns >= policy->max_age_ns;
-}
-
-/* MaxAge after a process became due, or after its first rollup was wanted. */
-static uint64_t deadline_of(const struct member *t,
+/* When its baseline is as old as MaxAge, or its first rollup was wanted. */
+static uint64_t due_time_ns(const struct member *t,
                             const struct policy *policy) {
   return track_has_baseline(&t->track)
-             ? t->track.baseline.at_ns + 2 * policy->max_age_ns
-             : t->wanted_ns + policy->max_age_ns;
+             ? t->track.baseline.at_ns + policy->max_age_ns
+             : t->wanted_ns;
 }
 
 /* True if a process with a baseline has grown in a group that seems to grow.
@@ -317,8 +310,8 @@ static struct candidate candidate_of(const struct measurer *m,
                                      const struct policy *policy,
                                      struct error error) {
   const struct track *t = &p->member->track;
-  uint64_t now_ns = m->cycle.now_ns;
-  bool is_old = is_due(m, t, policy);
+  uint64_t now_ns = m->cycle.now_ns, due_ns = due_time_ns(p->member, policy);
+  bool is_old = now_ns >= due_ns;
   struct candidate c = {.process = p,
                         .groups = p->groups,
                         .n_groups = p->n_groups,
@@ -328,7 +321,7 @@ static struct candidate candidate_of(const struct measurer *m,
 
   c.is_due = !c.is_must && (is_old || seems_to_grow(m, p));
   if (c.is_due)
-    c.deadline_ns = is_old ? deadline_of(p->member, policy) : now_ns;
+    c.deadline_ns = is_old ? due_ns + policy->max_age_ns : now_ns;
   /* Members of Other come last, but not past their deadline. */
   c.is_last = policy->comes_last && !(c.is_due && c.deadline_ns <= now_ns);
   if (track_has_baseline(t))
