@@ -189,28 +189,24 @@ static void log_snapshot(struct log_state *s, const struct cycle_results *r) {
 }
 
 /* The core reports each file at most once an hour. */
-static void log_pid_file(const struct cycle_results *r) {
-  const struct diag *d = &r->diags[DIAG_PID_FILE];
-
-  if (d->count == 0)
-    return;
-  WARNING("smaps plugin: reading PidFile \"%s\" %s%s (one of %" PRIu64
-          "); it is not read for a "
-          "while, longer each time; the process that it named stays selected "
-          "until it ends, and after that the selected process is unknown",
-          d->file, d->error ? "failed: " : "did not end within ReadTimeout",
-          d->error ? strerror(d->error) : "", d->count);
-}
-
-/* The core reports each doubt at most once an hour. */
-static void log_pid_doubt(const struct log_state *s,
+static void log_pid_files(const struct log_state *s,
                           const struct cycle_results *r) {
-  const struct diag *d = &r->diags[DIAG_PID_DOUBT];
+  const struct diag *unread = &r->diags[DIAG_PID_FILE];
+  const struct diag *doubt = &r->diags[DIAG_PID_DOUBT];
 
-  if (d->count > 0 && !s->has_hints)
+  if (unread->count > 0)
+    WARNING("smaps plugin: reading PidFile \"%s\" %s%s (one of %" PRIu64
+            "); it is not read for a "
+            "while, longer each time; the process that it named stays selected "
+            "until it ends, and after that the selected process is unknown",
+            unread->file,
+            unread->error ? "failed: " : "did not end within ReadTimeout",
+            unread->error ? strerror(unread->error) : "", unread->count);
+  if (doubt->count > 0 && !s->has_hints)
     WARNING("smaps plugin: PidFile \"%s\" names process %u (one of %" PRIu64
             "), but %s; it selects no process",
-            d->file, d->pid, d->count, pid_doubt_words[d->error]);
+            doubt->file, doubt->pid, doubt->count,
+            pid_doubt_words[doubt->error]);
 }
 
 static void log_readers_hung(struct log_state *s,
@@ -250,7 +246,6 @@ void log_after_cycle(struct log_state *s, const struct cycle_results *r,
   log_scarce(s, r, settings->read_budget_percent);
   log_host(s, r, settings);
   log_snapshot(s, r);
-  log_pid_file(r);
-  log_pid_doubt(s, r);
+  log_pid_files(s, r);
   log_readers_hung(s, r);
 }
