@@ -70,12 +70,13 @@ static double square(const struct audit *a, const struct bounds *x,
          rate_of(&a->rates[k], level, causes[k].at_first, causes[k].least);
 }
 
-static double all_squares(const struct audit *a, const struct bounds *x,
-                          enum audit_level level) {
+/* Returns the sum of all. */
+static double squares_of(const struct audit *a, const struct bounds *x,
+                         enum audit_level level, double ret[CAUSES]) {
   double sum = 0;
 
   for (int k = 0; k < CAUSES; k++)
-    sum += square(a, x, level, k);
+    sum += ret[k] = square(a, x, level, k);
   return sum;
 }
 
@@ -115,13 +116,10 @@ static double uss_rate(const struct audit *a) {
 void audit_errors(const struct audit *a, const struct bounds *x,
                   enum audit_level level, struct audit_errors *ret) {
   double freed = USS_MOST * x->bytes[CAUSE_FREED]; /* where two shared it */
-  double squares = 0, uss_squares, error, by;
+  double squares, uss_squares, error, by;
 
   *ret = (struct audit_errors){.pss_parts = {0}};
-  for (int k = 0; k < CAUSES; k++) {
-    ret->pss_parts[k] = square(a, x, level, k);
-    squares += ret->pss_parts[k];
-  }
+  squares = squares_of(a, x, level, ret->pss_parts);
   error = root(squares, level);
   by = squares > 0 ? error / squares : 0;
   for (int k = 0; k < CAUSES; k++)
@@ -176,13 +174,13 @@ static void learn_part(struct rate *r, uint64_t cycle_ns, double off,
 void audit_learn(struct audit *a, uint64_t cycle_ns, const struct bounds *x,
                  const struct audit_lesson *l) {
   double off = excess(l->pss_off, sure(x));
-  double noise = l->pss_noise * l->pss_noise, all, part;
+  double noise = l->pss_noise * l->pss_noise, squares[CAUSES], all, part;
 
   if (a->cycle_ns != cycle_ns) {
     a->cycle_ns = cycle_ns;
     a->sum = a->sizes = 0;
   }
-  all = all_squares(a, x, AUDIT_EXPECTED);
+  all = squares_of(a, x, AUDIT_EXPECTED, squares);
   part = part_of(all, noise);
   if (all <= 0 || x->bytes[CAUSE_KSM] > 0)
     return;
@@ -191,8 +189,7 @@ void audit_learn(struct audit *a, uint64_t cycle_ns, const struct bounds *x,
              all * uss_rate(a), l->uss_noise * l->uss_noise,
              part * part * off * off + all * (1 - part));
   for (int k = 0; k < CAUSES; k++) {
-    double own = square(a, x, AUDIT_EXPECTED, k);
-    double most = x->bytes[k];
+    double own = squares[k], most = x->bytes[k];
 
     if (own > 0)
       learn_part(&a->rates[k], cycle_ns, fmin(fabs(off), most), own,
