@@ -58,11 +58,6 @@ static bool make_room(struct mapping_table *t) {
   return true;
 }
 
-static bool is_full(const struct mapping_table *t, size_t more) {
-  return t->n > MAPPING_NAMES_MAX ||
-         t->name_bytes + more > MAPPING_NAME_BYTES_MAX;
-}
-
 /* Returns the index of the mapping of that name and adds it if needed; REST if
  * there is no room for it, or no memory. */
 static size_t get_or_add(struct mapping_table *t, struct span name) {
@@ -78,7 +73,8 @@ static size_t get_or_add(struct mapping_table *t, struct span name) {
                      &(struct key){t->mappings, name}, compare_key, &is_found);
   if (is_found)
     return t->by_name[place];
-  if (is_full(t, name.len))
+  if (t->n > MAPPING_NAMES_MAX ||
+      t->name_bytes + name.len > MAPPING_NAME_BYTES_MAX)
     return REST;
   copy = malloc(name.len + 1);
   by_name = copy ? array_insert(t->by_name, &n_names, &t->cap_names,

@@ -3,14 +3,9 @@
 #include <errno.h>
 #include <unistd.h>
 
+#define PAGE_SIZE_LEAST 4096
 #define PAGE_SIZE_MOST (UINT64_C(1) << 20)
 #define TICKS_MOST 1000000
-
-static bool is_possible(const struct units *u) {
-  return u->page_size >= 4096 && u->page_size <= PAGE_SIZE_MOST &&
-         (u->page_size & (u->page_size - 1)) == 0 && u->ticks > 0 &&
-         u->ticks <= TICKS_MOST;
-}
 
 int units_read(struct procfs *procfs, struct units *ret) {
   struct units u = {.page_size = (uint64_t)sysconf(_SC_PAGESIZE),
@@ -30,7 +25,9 @@ int units_read(struct procfs *procfs, struct units *ret) {
     if (value && (!parse_u64(&l, value) || !cursor_is_done(&l)))
       return -EBADMSG;
   }
-  if (!is_possible(&u))
+  if (u.page_size < PAGE_SIZE_LEAST || u.page_size > PAGE_SIZE_MOST ||
+      (u.page_size & (u.page_size - 1)) != 0 || u.ticks == 0 ||
+      u.ticks > TICKS_MOST)
     return -EBADMSG;
   *ret = u;
   return 0;

@@ -59,12 +59,6 @@ static void do_batch(struct worker *w) {
   }
 }
 
-static void finish_batch(struct worker *w) {
-  if (w->state == WORKER_BUSY || w->state == WORKER_HUNG)
-    w->state = WORKER_IDLE;
-  pthread_cond_broadcast(&w->changed);
-}
-
 static void *worker_main(void *ctx) {
   struct worker *w = ctx;
   bool is_orphaned;
@@ -76,7 +70,9 @@ static void *worker_main(void *ctx) {
       continue;
     }
     do_batch(w);
-    finish_batch(w);
+    if (w->state == WORKER_BUSY || w->state == WORKER_HUNG)
+      w->state = WORKER_IDLE;
+    pthread_cond_broadcast(&w->changed);
   }
   is_orphaned = w->state == WORKER_ORPHANED;
   pthread_mutex_unlock(&w->lock);
