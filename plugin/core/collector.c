@@ -23,7 +23,7 @@ struct collector {
   struct process_table processes;
   struct group_table groups;
   struct reader reader;
-  struct identify_ctx identify;
+  uint64_t vanished; /* processes, while they were identified */
   struct matcher matcher;
   struct cgroup_watch cgroup_watch;
   struct measurer measurer;
@@ -129,14 +129,6 @@ int collector_new(struct settings *settings,
                    settings->read_budget_span_ns);
   if (procfs_has_own_pids(c->procfs))
     measurer_watch_kernel(&c->measurer);
-  c->identify = (struct identify_ctx){
-      .procfs = c->procfs,
-      .reader = &c->reader,
-      .processes = &c->processes,
-      .diags = c->results.diags,
-      .interval_ns = settings->interval_ns,
-      .rules_need_executable =
-          (settings->rule_attributes >> ATTRIBUTE_EXECUTABLE) & 1};
   *ret = c;
   return 0;
 }
@@ -230,7 +222,7 @@ static void count_all(struct collector *c, uint64_t start_ns) {
   size_t cursor = 0;
 
   counts.read_budget_wanted = read_budget_wanted_percent(&c->measurer.budget);
-  counts.vanished += c->identify.vanished;
+  counts.vanished += c->vanished;
   counts.denied += c->results.diags[DIAG_PROCESS_DENIED].count;
   for (size_t i = 0; i < c->processes.n; i++) {
     const struct process *p = c->processes.processes[i];
@@ -263,7 +255,7 @@ int collector_cycle(struct collector *c) {
   if (rc < 0)
     return rc;
   group_table_begin(&c->groups, now_ns);
-  identify_all(&c->identify, now_ns);
+  c->vanished = identify_all(&c->reader, &c->processes);
   address_space_relate(&c->processes, c->results.diags);
   pid_watch_run(&c->reader, c->settings, &c->processes);
   rc = matcher_run(&c->matcher, &c->processes);

@@ -5,6 +5,13 @@
 #include "proc/cheap_files.h"
 #include "read/reader.h"
 
+struct identify_ctx {
+  struct reader *reader;
+  struct procfs *procfs; /* for files that cannot hang */
+  const struct process_table *processes;
+  uint64_t vanished;
+};
+
 static void adopt_names(struct process *p, struct inspection *seen,
                         uint64_t now_ns) {
   bool is_new = !p->identified_ns || p->image != seen->image;
@@ -50,8 +57,9 @@ static void apply_failure(struct identify_ctx *in, struct process *p, int rc,
     process_set_state(p, PROCESS_GONE);
     return;
   }
-  diag_note(in->diags, rc == PROCFS_DENIED ? DIAG_PROCESS_DENIED : DIAG_FAILED,
-            p, rc, file);
+  diag_note(in->reader->setup.diags,
+            rc == PROCFS_DENIED ? DIAG_PROCESS_DENIED : DIAG_FAILED, p, rc,
+            file);
   process_set_state(p, PROCESS_UNKNOWN);
   if (!p->identified_ns || !(p->has_new_inode || has_other_name(in, p)))
     return;
@@ -144,11 +152,12 @@ static void apply_inspection(struct identify_ctx *in,
   if (seen->has_names)
     adopt_names(p, seen, in->reader->now_ns);
   /* The names are known by now, for the log. */
-  if (seen->is_executable_denied && in->rules_need_executable)
-    diag_note(in->diags, DIAG_EXECUTABLE_DENIED, p, 0, "exe");
+  if (seen->is_executable_denied &&
+      (in->reader->setup.rule_attributes >> ATTRIBUTE_EXECUTABLE) & 1)
+    diag_note(in->reader->setup.diags, DIAG_EXECUTABLE_DENIED, p, 0, "exe");
   if (seen->container_error)
-    diag_note(in->diags, DIAG_CONTAINER_FILE, p, seen->container_error,
-              seen->container_file);
+    diag_note(in->reader->setup.diags, DIAG_CONTAINER_FILE, p,
+              seen->container_error, seen->container_file);
 }
 
 static void finish_job(void *ctx, struct read_job *job) {
@@ -157,13 +166,13 @@ static void finish_job(void *ctx, struct read_job *job) {
 }
 
 /* Checks a known process by statm alone. True if that is enough. */
-static bool quick_check(struct identify_ctx *in, struct process *p,
-                        uint64_t now_ns) {
+static bool quick_check(struct identify_ctx *in, struct process *p) {
   struct statm_sample statm;
 
   if (!p->identified_ns || p->has_new_inode || !p->is_settled ||
       p->is_dead_leader ||
-      inspect_is_due(p->pid, p->identified_ns, now_ns, in->interval_ns))
+      inspect_is_due(p->pid, p->identified_ns, in->reader->now_ns,
+                     in->reader->setup.interval_ns))
     return false;
   if (read_statm(in, p, &statm) != 0 || !is_unchanged(&p->statm, &statm))
     return false;
@@ -177,12 +186,12 @@ static bool quick_check(struct identify_ctx *in, struct process *p,
   return true;
 }
 
-void identify_all(struct identify_ctx *in, uint64_t now_ns) {
-  const struct process_table *t = in->processes;
+uint64_t identify_all(struct reader *r, const struct process_table *t) {
+  struct identify_ctx in = {
+      .reader = r, .procfs = r->setup.procfs, .processes = t};
   struct read_batch batch;
 
-  in->vanished = 0;
-  read_batch_init(&batch, in->reader, finish_job, in);
+  read_batch_init(&batch, r, finish_job, &in);
   for (size_t i = 0; i < t->n; i++) {
     struct process *p = t->processes[i];
     struct read_job job = {.process = p, .kind = READ_INSPECTION};
@@ -191,10 +200,11 @@ void identify_all(struct identify_ctx *in, uint64_t now_ns) {
       continue;
     if (p->has_new_inode)
       p->hung.until_ns = 0;
-    if (quarantine_has(p, now_ns))
-      process_set_state(p, refresh_from_statm(in, p));
-    else if (!quick_check(in, p, now_ns))
+    if (quarantine_has(p, r->now_ns))
+      process_set_state(p, refresh_from_statm(&in, p));
+    else if (!quick_check(&in, p))
       read_batch_add(&batch, &job);
   }
   read_batch_flush(&batch);
+  return in.vanished;
 }

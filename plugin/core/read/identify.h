@@ -15,20 +15,11 @@
 
 #include "read/reader.h"
 
-struct identify_ctx {
-  struct procfs *procfs; /* for files that cannot hang */
-  struct reader *reader; /* for all others */
-  struct process_table *processes;
-  struct diag *diags; /* indexed by kind */
-  uint64_t interval_ns;
-  bool rules_need_executable; /* not only snapshots */
-  uint64_t vanished;          /* processes that ended during the inspection */
-};
-
 /*
  * Sets the state of all processes that are PROCESS_UNSEEN. Resets a process if
- * another one has its pid. Sets is_match_due if a name has changed.
+ * another one has its pid. Sets is_match_due if a name has changed. Returns the
+ * number of processes that ended meanwhile.
  */
-void identify_all(struct identify_ctx *in, uint64_t now_ns);
+uint64_t identify_all(struct reader *r, const struct process_table *t);
 
 #endif
