@@ -255,18 +255,13 @@ static void add_measured(struct aggregate *a, const struct process *p) {
     add_to_group(a, p, &est, p->groups[i]);
 }
 
-static void note_outside(struct aggregate *a, const struct process *p) {
-  static const struct estimate nothing = {.source = SOURCE_STATM};
-
-  if (!p->is_in_parents_mm)
-    add_to_host(a, p, &nothing);
-}
-
 static bool is_guessed(const struct process *p) {
   return p->n_groups > 0 && is_guess(source_of(p));
 }
 
 static void sum_measured(struct aggregate *a, const struct process_table *t) {
+  static const struct estimate outside = {.source = SOURCE_STATM};
+
   for (size_t i = 0; i < t->n; i++) {
     const struct process *p = t->processes[i];
 
@@ -275,8 +270,8 @@ static void sum_measured(struct aggregate *a, const struct process_table *t) {
       continue;
     if (p->n_groups > 0)
       add_measured(a, p);
-    else
-      note_outside(a, p);
+    else if (!p->is_in_parents_mm)
+      add_to_host(a, p, &outside);
   }
 }
 

@@ -2,9 +2,8 @@
 #ifndef SMAPS_PROC_REF_H
 #define SMAPS_PROC_REF_H
 
+#include "proc/cheap_files.h"
 #include "process/process.h"
-
-struct procfs;
 
 /* The data that reading a process needs; a copy, since the process may be
  * removed from the table before a read returns. */
@@ -33,7 +32,13 @@ static inline bool proc_ref_is_same(const struct proc_ref *p,
  * to another process only after thousands of other pids. rollup_reader.c does,
  * by size.
  */
-int proc_ref_find_memory(const struct proc_ref *p, struct procfs *procfs,
-                         uint32_t *ret_pid);
+static inline int proc_ref_find_memory(const struct proc_ref *p,
+                                       struct procfs *procfs,
+                                       uint32_t *ret_pid) {
+  if (p->is_dead_leader)
+    return find_live_thread(procfs, p->pid, ret_pid);
+  *ret_pid = p->pid;
+  return 0;
+}
 
 #endif
