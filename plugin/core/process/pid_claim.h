@@ -25,7 +25,6 @@ enum pid_doubt {
 };
 
 static const char *const pid_doubt_words[] = {
-    [PID_BELIEVED] = "it is believed",
     [PID_IS_NOBODY] = "no such process runs",
     [PID_IS_KERNEL] = "that is init or a kernel thread",
     [PID_IS_LATER] = "that process began after the file was last changed",
