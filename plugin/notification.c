@@ -140,7 +140,8 @@ static uint64_t ended_ns(const struct summary *s) {
  * Formats a line of printable ASCII. Parts that do not fit are left out from
  * the end, so that no name and no number is cut.
  *
- *   PSS 1.5 GiB, +300.0 MiB in 1h2m, limit 2.0 GiB; 1234 postgres 812.3 MiB
+ *   PSS 1.5 GiB, +300.0 MiB in 1h2m, limit 2.0 GiB; 1234 postgres 812.3 MiB;
+ *   [heap] 700.1 MiB
  *
  * An error of 1 % or more follows the PSS: "PSS 1.5 GiB +- 90.0 MiB". The line
  * of a group that has ended begins with "before its end, 10 s ago: ".
@@ -166,6 +167,9 @@ static void format_summary(const struct summary *s, char *ret, size_t size) {
     append(&l, "%s %" PRIu32 " %s %s%s", i == 0 ? ";" : ",", s->largest[i].pid,
            s->largest[i].comm, s->largest[i].has_pss ? "" : "RSS ",
            format_amount(s->largest[i].bytes, amount));
+  for (size_t i = 0; i < s->n_mappings; i++)
+    append(&l, "%s %s %s", i == 0 ? ";" : ",", s->mappings[i].name,
+           format_amount(s->mappings[i].bytes, amount));
 }
 
 /* --- notifications out --- */
@@ -202,6 +206,14 @@ static void add_summary(notification_t *n, const struct summary *s) {
     snprintf(name, sizeof(name), "TopProcess%zu", i + 1);
     snprintf(value, sizeof(value), "%" PRIu32 " %s %s%" PRIu64, p->pid, p->comm,
              p->has_pss ? "" : "RSS ", p->bytes);
+    plugin_notification_meta_add_string(n, name, value);
+  }
+  for (size_t i = 0; i < s->n_mappings; i++) {
+    const struct summary_mapping *m = &s->mappings[i];
+    char name[32], value[sizeof(m->name) + 32];
+
+    snprintf(name, sizeof(name), "TopMapping%zu", i + 1);
+    snprintf(value, sizeof(value), "%s %" PRIu64, m->name, m->bytes);
     plugin_notification_meta_add_string(n, name, value);
   }
 }

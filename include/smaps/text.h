@@ -115,6 +115,9 @@ size_t whole_lines(const char *text, size_t len);
  */
 const char *escape_text(const char *text, size_t len, char *ret, size_t size);
 
+/* The same for a word in a line: blanks, too, and `size` has room for all. */
+void escape_word(const char *word, char *ret, size_t size);
+
 /* The same for a string of collectd.conf, as it stands there between quotation
  * marks: that mark and the backslash have a backslash before them. */
 const char *quote_text(const char *text, char *ret, size_t size);

@@ -102,6 +102,17 @@ const char *escape_text(const char *text, size_t len, char *ret, size_t size) {
   return escape(text, len, false, ret, size);
 }
 
+void escape_word(const char *word, char *ret, size_t size) {
+  size_t at = 0;
+
+  *ret = '\0';
+  for (; *word; word++, at += strlen(ret + at))
+    if (*word == ' ')
+      snprintf(ret + at, size - at, "\\x20");
+    else
+      escape_text(word, 1, ret + at, size - at);
+}
+
 const char *quote_text(const char *text, char *ret, size_t size) {
   return escape(text, strlen(text), true, ret, size);
 }

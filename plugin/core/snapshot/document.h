@@ -15,6 +15,14 @@ struct summary_process {
   char comm[64];  /* escaped */
 };
 
+#define SUMMARY_MAPPING_NAME 32
+
+struct summary_mapping {
+  uint64_t bytes; /* PSS */
+  /* The last so many bytes of it, escaped. */
+  char name[4 * SUMMARY_MAPPING_NAME + 8];
+};
+
 /*
  * The difference of usage_filling(), whatever lies between: steps and peaks
  * count. Growth (report/growth.h) is only a rise that goes on.
@@ -35,6 +43,9 @@ struct summary {
   uint64_t limit_bytes;
   struct summary_process largest[SUMMARY_PROCESSES]; /* the largest first */
   size_t n;
+  /* The same of the mappings of these and the other processes of a capture. */
+  struct summary_mapping mappings[SUMMARY_PROCESSES];
+  size_t n_mappings;
 };
 
 /* A notification that asks for a capture, or is to be sent. */

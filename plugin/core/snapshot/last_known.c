@@ -195,24 +195,13 @@ static void note_members(const struct scene *s) {
 
 /* --- summaries ------------------------------------------------------------ */
 
-/* Escapes blanks too: they separate the words of a summary. */
-static void escape_comm(const char *comm, char *ret, size_t size) {
-  size_t at = 0;
-
-  for (; *comm; comm++, at += strlen(ret + at))
-    if (*comm == ' ')
-      snprintf(ret + at, size - at, "\\x20");
-    else
-      escape_text(comm, 1, ret + at, size - at);
-}
-
 static void add_largest(struct summary *sum, const struct last_member *m,
                         const char *comm, bool has_pss) {
   struct summary_process *p = &sum->largest[sum->n++];
 
   *p = (struct summary_process){
       .pid = m->pid, .has_pss = has_pss, .bytes = m->weight};
-  escape_comm(comm ? comm : "?", p->comm, sizeof(p->comm));
+  escape_word(comm ? comm : "?", p->comm, sizeof(p->comm));
 }
 
 struct summary last_known_summary(const struct last_state *l) {

@@ -341,6 +341,21 @@ static uint64_t time_for_captures(const struct settings *s) {
                     (double)s->interval_ns);
 }
 
+/* After the table was ranked. */
+static void sum_up_mappings(struct summary *s, const struct mapping_table *t) {
+  for (size_t i = 1; i < t->n && s->n_mappings < SUMMARY_PROCESSES; i++) {
+    const struct mapping *m = &t->mappings[i];
+    struct summary_mapping *to = &s->mappings[s->n_mappings];
+    size_t excess = minus(strlen(m->name), SUMMARY_MAPPING_NAME);
+
+    if (!rollup_has(&m->sum, ROLLUP_PSS) || !m->sum.bytes[ROLLUP_PSS])
+      continue;
+    to->bytes = m->sum.bytes[ROLLUP_PSS];
+    escape_word(m->name + excess, to->name, sizeof(to->name));
+    s->n_mappings++;
+  }
+}
+
 static int continue_capture(struct recorder *r, const struct scene *s) {
   struct capture *c = &r->capture;
   struct document *d = &c->document;
@@ -349,6 +364,7 @@ static int continue_capture(struct recorder *r, const struct scene *s) {
   if (!read_members(c, s, r->reader, time_for_captures(r->settings)))
     return NOTHING_DUE;
   snapshot_end(&c->json, s, c->left_out, &c->all);
+  sum_up_mappings(&d->summary, &c->all);
   rc = submit_document(r, d, json_finish(&c->json, &d->text, &d->len));
   capture_done(c);
   return rc;

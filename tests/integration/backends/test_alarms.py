@@ -135,6 +135,9 @@ class Memory(AlarmTest):
             [process["pid"] for process in document["processes"]], [shape.root]
         )
         self.assertGreater(document["mappings"][0]["pss"], 50 * MIB)
+        self.assertRegex(
+            alert.message, rf"; {shape.root} \S+ \S+ MiB; \S+ [56]\d\.\d MiB"
+        )
         self.assertEqual(self.web.kills(), 0)
 
     def captures(self):

@@ -82,12 +82,13 @@ static void assert_is_announced(const char *message, size_t i) {
   const char *error = strstr(stub.headers[i], "PssError: ");
 
   snprintf(wanted, sizeof(wanted),
-           "capture %s: PSS 120.0 KiB; 10 web 120.0 KiB", stub.metas[i]);
+           "capture %s: PSS 120.0 KiB; 10 web 120.0 KiB; [heap] 100.0 KiB",
+           stub.metas[i]);
   assert_string_equal(message, wanted);
   assert_non_null(error);
   snprintf(wanted, sizeof(wanted),
            "CaptureFile: %s\nPss: 122880\nPssError: %u\n"
-           "TopProcess1: 10 web 122880\n",
+           "TopProcess1: 10 web 122880\nTopMapping1: [heap] 102400\n",
            stub.metas[i],
            (unsigned)strtoul(error + strlen("PssError: "), NULL, 10));
   assert_string_equal(stub.headers[i], wanted);
@@ -142,18 +143,24 @@ GLUE_TEST(announcement_has_everything_that_is_known) {
           {{.pid = 1234, .has_pss = true, .bytes = 812 * MIB, .comm = "db"},
            {.pid = 4194304, .has_pss = true, .bytes = 100 * KIB, .comm = "a b"},
            {.pid = 7, .has_pss = false, .bytes = 5 * MIB, .comm = "?"}},
-      .n = 3};
+      .n = 3,
+      .mappings = {{.bytes = 700 * MIB, .name = "[heap]"},
+                   {.bytes = 3 * MIB, .name = "/lib/x"}},
+      .n_mappings = 2};
 
   assert_string_equal(
       line_of(&s),
       "PSS 1.5 GiB, +300.0 MiB in 1h2m, limit 2.0 GiB; 1234 db 812.0 MiB, "
-      "4194304 a b 100.0 KiB, 7 ? RSS 5.0 MiB");
+      "4194304 a b 100.0 KiB, 7 ? RSS 5.0 MiB; [heap] 700.0 MiB, /lib/x 3.0 "
+      "MiB");
   assert_string_equal(
       stub.headers[0],
       "CaptureFile: /p\nPss: 1610612736\nPssError: 15728640\n"
       "PssGrowth: 314572800\nPssGrowthSeconds: 3720\nMemoryLimit: 2147483648\n"
       "TopProcess1: 1234 db 851443712\nTopProcess2: 4194304 a b 102400\n"
-      "TopProcess3: 7 ? RSS 5242880\n");
+      "TopProcess3: 7 ? RSS 5242880\nTopMapping1: [heap] 734003200\n"
+      "TopMapping2: /lib/x 3145728\n");
+  s.n_mappings = 0;
   s.pss_error = 90 * MIB;
   s.change.age_ns = s.limit_bytes = 0;
   s.n = 1;
@@ -206,7 +213,7 @@ GLUE_TEST(a_long_path_leaves_less_room_for_the_rest) {
   static const struct {
     size_t path_len;
     const char *rest;
-  } cases[] = {{150, ": PSS 120.0 KiB; 10 web 120.0 KiB"},
+  } cases[] = {{150, ": PSS 120.0 KiB; 10 web 120.0 KiB; [heap] 100.0 KiB"},
                {214, ": PSS 120.0 KiB; 10 web 120.0 KiB"},
                {215, ": PSS 120.0 KiB"},
                {232, ": PSS 120.0 KiB"},
