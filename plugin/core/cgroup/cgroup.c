@@ -5,16 +5,7 @@
 
 #define ID_LEN 64
 
-/* The next two strip only if something is left. */
-static bool strip_prefix(struct span *s, const char *prefix) {
-  size_t n = strlen(prefix);
-
-  if (s->len <= n || memcmp(s->text, prefix, n) != 0)
-    return false;
-  *s = (struct span){.text = s->text + n, .len = s->len - n};
-  return true;
-}
-
+/* Only if something is left. */
 static bool strip_suffix(struct span *s, const char *suffix) {
   size_t n = strlen(suffix);
 
@@ -34,43 +25,22 @@ static bool next_component(struct cursor *path, struct span *ret) {
   return parse_part(path, '/', ret);
 }
 
-/* Which line identifies the process best; 0: none. */
-enum worth { WORTH_UNIFIED = 1, WORTH_MEMORY, WORTH_SYSTEMD };
+/* The lines that are of use, the best first. In an unused hierarchy all
+ * processes are in the root, so any other path says more. */
+enum line { LINE_SYSTEMD, LINE_MEMORY, LINE_UNIFIED, LINES };
 
-static unsigned worth_of(uint32_t id, struct span controllers) {
+static enum line line_of(uint32_t id, struct span controllers) {
   struct cursor s = cursor_begin(controllers.text, controllers.len);
-  unsigned best = id == 0 ? WORTH_UNIFIED : 0;
+  enum line best = id == 0 ? LINE_UNIFIED : LINES;
   struct span name;
 
   while (parse_part(&s, ',', &name)) {
     if (span_is(name, "name=systemd"))
-      return WORTH_SYSTEMD;
+      return LINE_SYSTEMD;
     if (span_is(name, "memory"))
-      best = WORTH_MEMORY;
+      best = LINE_MEMORY;
   }
   return best;
-}
-
-/* The worth of a line, and its path. */
-static unsigned parse_worth(struct span line, struct span *ret_path) {
-  struct cursor s = cursor_begin(line.text, line.len);
-  struct span controllers;
-  uint32_t id;
-
-  if (!parse_u32(&s, &id) || !parse_char(&s, ':') ||
-      !parse_part(&s, ':', &controllers) || cursor_is_done(&s) || *s.at != '/')
-    return 0;
-  *ret_path = (struct span){.text = s.at, .len = (size_t)(s.end - s.at)};
-  strip_suffix(ret_path, " (deleted)");
-  return worth_of(id, controllers);
-}
-
-/* In an unused hierarchy all processes are in the root, so any other path says
- * more. */
-static unsigned rank(unsigned worth, struct span path, bool is_of_memory) {
-  if (is_of_memory)
-    return worth == WORTH_SYSTEMD ? 0 : worth;
-  return worth && path.len > 1 ? worth + WORTH_SYSTEMD : worth;
 }
 
 /*
@@ -78,38 +48,50 @@ static unsigned rank(unsigned worth, struct span path, bool is_of_memory) {
  * 4:cpu,memory:/system.slice/nginx.service
  * 0::/system.slice/nginx.service
  *
- * A line without a newline was cut short and so names another path. Returns the
- * highest rank; 0 without a usable line.
+ * A line without a newline was cut short and so names another path.
  */
-static unsigned choose(const char *text, size_t len, bool is_of_memory,
-                       struct span *ret) {
-  struct cursor s = cursor_begin(text, len);
-  struct span line, path = {0};
-  unsigned best = 0;
+static void parse_paths(const char *text, size_t len,
+                        struct span ret[LINES + 1]) {
+  struct cursor all = cursor_begin(text, len);
+  struct span line, controllers, path;
+  uint32_t id;
 
-  while (parse_line(&s, &line) && s.at > line.text + line.len) {
-    unsigned worth = parse_worth(line, &path),
-             own = rank(worth, path, is_of_memory);
+  while (parse_line(&all, &line) && all.at > line.text + line.len) {
+    struct cursor s = cursor_begin(line.text, line.len);
 
-    if (own > best) {
-      best = own;
-      *ret = path;
-    }
+    if (!parse_u32(&s, &id) || !parse_char(&s, ':') ||
+        !parse_part(&s, ':', &controllers) || cursor_is_done(&s) ||
+        *s.at != '/')
+      continue;
+    path = (struct span){.text = s.at, .len = (size_t)(s.end - s.at)};
+    strip_suffix(&path, " (deleted)");
+    if (!ret[line_of(id, controllers)].text)
+      ret[line_of(id, controllers)] = path;
   }
-  return best;
 }
 
 int cgroup_parse(const char *text, size_t len, struct span *ret) {
-  return choose(text, len, false, ret) ? 0 : -EBADMSG;
+  struct span path[LINES + 1] = {{NULL, 0}};
+
+  parse_paths(text, len, path);
+  for (size_t least = 2; least > 0; least--)
+    for (int i = 0; i < LINES; i++)
+      if (path[i].len >= least) {
+        *ret = path[i];
+        return 0;
+      }
+  return -EBADMSG;
 }
 
 int cgroup_parse_memory(const char *text, size_t len, bool *ret_is_v1,
                         struct span *ret) {
-  unsigned worth = choose(text, len, true, ret);
+  struct span path[LINES + 1] = {{NULL, 0}};
 
-  if (!worth)
+  parse_paths(text, len, path);
+  if (!path[LINE_MEMORY].text && !path[LINE_UNIFIED].text)
     return -EBADMSG;
-  *ret_is_v1 = worth == WORTH_MEMORY;
+  *ret_is_v1 = path[LINE_MEMORY].text;
+  *ret = path[*ret_is_v1 ? LINE_MEMORY : LINE_UNIFIED];
   return 0;
 }
 
@@ -176,7 +158,8 @@ static struct place parse_place(struct span path) {
       place.is_relative = true;
       continue;
     }
-    strip_prefix(&component, "_");
+    if (component.len > 1 && *component.text == '_')
+      component = (struct span){component.text + 1, component.len - 1};
     if (is_unit(component))
       place.unit = component;
     if (!has_suffix(component, ".slice"))
@@ -208,123 +191,93 @@ bool cgroup_slice(struct span path, struct span *ret) {
   return true;
 }
 
-#define DIGITS "0123456789"
-#define HEX_DIGITS DIGITS "abcdef"
+/* What a shape finds in a text; the name is in the id, or NULL. */
+struct parts {
+  const char *id, *name, *end;
+};
 
-/* In a shape a number stands for so many hexadecimal digits, "#" for a decimal
- * number, "*" for the rest, and anything else for itself. */
-static bool has_shape(const char *shape, struct span id) {
-  struct cursor s = cursor_begin(id.text, id.len);
-  struct cursor want = cursor_begin(shape, strlen(shape));
-  uint64_t number;
-
-  while (!cursor_is_done(&want) && !cursor_is_done(&s)) {
-    if (parse_char(&want, '*'))
-      return true;
-    if (parse_u64(&want, &number)) {
-      for (; number > 0 && !cursor_is_done(&s) && is_hex_digit(*s.at); number--)
-        s.at++;
-      if (number > 0)
-        return false;
-    } else if (parse_char(&want, '#') ? !parse_u64(&s, &number)
-                                      : !parse_char(&s, *want.at++)) {
-      return false;
-    }
-  }
-  return cursor_is_done(&want) && cursor_is_done(&s);
-}
-
-/* ADDRESS:PORT-ADDRESS:PORT, at the end. */
-static bool has_two_ports(struct span s) {
-  struct span address;
-  struct cursor rest = cursor_begin(s.text, s.len);
-  unsigned ports = 0;
-
-  while (parse_part(&rest, '-', &address)) {
-    const char *colon = memrchr(address.text, ':', address.len);
-    size_t digits = colon ? strspn(colon + 1, DIGITS) : 0;
-
-    ports += digits > 0 && colon + 1 + digits == address.text + address.len &&
-             strspn(address.text, HEX_DIGITS ".:%") >= address.len;
-  }
-  return ports == 2;
-}
-
-/* PID-UID, PID_ID-UID and COOKIE-PID_ID-UID. A version, a date or an address
- * can look like the first; not with a process 0 or 1. */
-static bool is_peer(struct span s) {
-  struct cursor at = cursor_begin(s.text, s.len);
-  bool has_cookie = has_shape("#-#_#-#", s);
-  uint64_t pid = 0;
-
-  if (!has_cookie && !has_shape("#_#-#", s) && !has_shape("#-#", s))
-    return false;
-  parse_u64(&at, &pid);
-  if (has_cookie && parse_char(&at, '-'))
-    parse_u64(&at, &pid);
-  return pid > 1;
+static bool parse_hex_digits(struct cursor *s, uint64_t n) {
+  for (; n > 0 && !cursor_is_done(s) && is_hex_digit(*s->at); n--)
+    s->at++;
+  return n == 0;
 }
 
 /*
- * COUNTER-ADDRESS:PORT-ADDRESS:PORT     a connection to a socket with Accept=
- * COUNTER-PID-UID, COUNTER-PID_ID-UID   the same of AF_UNIX
- * COUNTER-unknown                       from another namespace
- * COUNTER-COOKIE-…                      each of these, in newer versions
- *
- * (systemd 228 to 259, src/core/socket.c: instance_from_socket)
+ * A shape is a text in which
+ *   {8}     stands for so many hexadecimal digits
+ *   #       for a decimal number, and P for one above 1
+ *   *       for any text, and + for an address; neither is empty
+ *   ~       for ".scope", or nothing
+ *   (a=b)   for ab, where ab is the id, and b the name in it
  */
-static bool is_numbered(struct span instance) {
-  size_t counter = strspn(instance.text, DIGITS);
-  struct span rest = {instance.text + counter + 1, instance.len - counter - 1};
+static bool parse_shape(const char **shape, struct cursor *s,
+                        struct parts *ret) {
+  struct cursor count;
+  char first = *(*shape)++;
+  uint64_t number = 0;
 
-  if (counter == 0 || counter + 1 >= instance.len ||
-      instance.text[counter] != '-')
-    return false;
-  return is_peer(rest) || has_two_ports(rest) ||
-         (strip_suffix(&rest, "unknown")
-              ? strspn(rest.text, DIGITS "-") >= rest.len
-              : span_is(rest, "unknown"));
+  switch (first) {
+  case '(':
+    ret->id = s->at;
+    return true;
+  case '=':
+    ret->name = s->at;
+    return true;
+  case ')':
+    ret->end = s->at;
+    return true;
+  case '~':
+    parse_word(s, ".scope");
+    return true;
+  case '#':
+  case 'P':
+    return parse_u64(s, &number) && (first == '#' || number > 1);
+  case '{':
+    count = cursor_begin(*shape, strlen(*shape));
+    *shape = parse_u64(&count, &number) ? count.at + 1 : count.end;
+    return parse_hex_digits(s, number);
+  default:
+    return parse_char(s, first);
+  }
 }
 
-/* 64 hexadecimal digits: the instance of a session of Cockpit, and the name of
- * a health check of Podman (with "-startup" or "-" and a number behind it). */
-static bool begins_with_id(const char *name, char end) {
-  size_t len = strspn(name, HEX_DIGITS);
-
-  return len == ID_LEN && (name[len] == end || name[len] == '.');
+static bool has_shape(const char *shape, struct cursor s, struct parts *ret) {
+  while (*shape && *shape != '*' && *shape != '+')
+    if (!parse_shape(&shape, &s, ret))
+      return false;
+  if (!*shape)
+    return cursor_is_done(&s);
+  while (!cursor_is_done(&s) &&
+         (*shape == '*' || is_hex_digit(*s.at) || strchr(".:%", *s.at))) {
+    s.at++;
+    if (has_shape(shape + 1, s, ret))
+      return true;
+  }
+  return false;
 }
 
-/* run-u12, run-p12-i34, run-12 and run-r0123… of systemd-run 219 to 259. */
-static bool is_of_run(struct span name) {
-  size_t digits;
+/* systemd 228 to 259, src/core/socket.c, instance_from_socket: a connection to
+ * a socket with Accept=, by AF_UNIX with the pid, its id and the uid of the
+ * peer; newer versions have a cookie behind the counter. A version, a date or
+ * an address can look like these; not with a process 0 or 1. The last is a
+ * session of Cockpit. */
+static const char *const instances[] = {
+    "#-+:#-+:#", "#-#-+:#-+:#", "#-P-#", "#-P_#-#", "#-#-P_#-#",
+    "#-unknown", "#-#-unknown", "{64}",  NULL};
 
-  if (!strip_prefix(&name, "run-"))
-    return false;
-  if (strip_prefix(&name, "r"))
-    return name.len >= 16 && strspn(name.text, HEX_DIGITS) == name.len;
-  if (!strip_prefix(&name, "u"))
-    strip_prefix(&name, "p");
-  digits = strspn(name.text, DIGITS);
-  if (digits > 0 && digits + 2 < name.len &&
-      memcmp(name.text + digits, "-i", 2) == 0)
-    digits += 2 + strspn(name.text + digits + 2, DIGITS);
-  return digits == name.len;
-}
+/* systemd-run 219 to 259; a health check of Podman. */
+static const char *const runs[] = {"run-u#", "run-p#-i#", "run-#", "run-r{32}",
+                                   "{64}",   "{64}-*",    NULL};
 
 size_t cgroup_unit_kept(const char *unit) {
   const char *dot = strrchr(unit, '.'), *at = strchr(unit, '@');
-  size_t len = strlen(unit), kept = at ? (size_t)(at - unit) + 1 : 0;
-  struct span instance;
+  const char *start = at ? at + 1 : unit;
+  struct parts parts;
 
-  if (!dot || (at && dot < at))
-    return len;
-  if (!at)
-    return begins_with_id(unit, '-') ||
-                   is_of_run((struct span){unit, (size_t)(dot - unit)})
-               ? 0
-               : len;
-  instance = (struct span){at + 1, (size_t)(dot - at) - 1};
-  return is_numbered(instance) || begins_with_id(at + 1, '.') ? kept : len;
+  for (const char *const *shape = at ? instances : runs; *shape; shape++)
+    if (dot > start && has_shape(*shape, (struct cursor){start, dot}, &parts))
+      return (size_t)(start - unit);
+  return strlen(unit);
 }
 
 /*
@@ -332,144 +285,112 @@ size_t cgroup_unit_kept(const char *unit) {
  * another runtime, add a row.
  */
 static const struct row {
-  const char *above;  /* the component above; NULL any; "/x": x at the top */
-  const char *prefix; /* "*-": anything that ends so */
-  const char *shape;  /* of the id, see has_shape() */
-  const char *suffix; /* may be missing behind 64 digits */
+  const char *above;           /* its shape; NULL any; "/x": x at the top */
+  const char *shape;           /* one that begins with '*' has 64 digits */
   enum cgroup_runtime runtime; /* CGROUP_NO_CONTAINER: it is none */
-  /* The name follows these in the id; "": files have it, or the id is it. */
-  const char *before_name;
 } rows[] = {
-    /* podman 5.4, libpod/oci_conmon_linux.go: conmon, also CRI-O's, is the
-     * monitor of a container. */
-    {NULL, "*conmon-", "64", ".scope", CGROUP_NO_CONTAINER, ""},
     /* moby 28, daemon/oci_linux.go */
-    {NULL, "docker-", "64", ".scope", CGROUP_DOCKER, ""},
-    {"docker", "", "64", "", CGROUP_DOCKER, ""},
+    {NULL, "docker-({64})~", CGROUP_DOCKER},
+    {"docker", "({64})", CGROUP_DOCKER},
     /* podman 5.4, libpod/container_internal_linux.go; the second in the group
      * of a service */
-    {NULL, "libpod-", "64", ".scope", CGROUP_PODMAN, ""},
-    {NULL, "libpod-payload-", "64", "", CGROUP_PODMAN, ""},
+    {NULL, "libpod-({64})~", CGROUP_PODMAN},
+    {NULL, "libpod-payload-({64})", CGROUP_PODMAN},
     /* cri-o 1.32, internal/config/cgmgr; containerd 2.0, internal/cri: the
      * third where runc is not told of systemd */
-    {NULL, "crio-", "64", ".scope", CGROUP_KUBERNETES, ""},
-    {NULL, "cri-containerd-", "64", ".scope", CGROUP_KUBERNETES, ""},
-    {NULL, "*:cri-containerd:", "64", "", CGROUP_KUBERNETES, ""},
+    {NULL, "crio-({64})~", CGROUP_KUBERNETES},
+    {NULL, "cri-containerd-({64})~", CGROUP_KUBERNETES},
+    {NULL, "*:cri-containerd:({64})", CGROUP_KUBERNETES},
     /* kata-containers 3.2, src/runtime: pkg/resourcecontrol (the group of the
      * pod), virtcontainers/sandbox.go (threads of the virtual machine) */
-    {NULL, "kata_", "64", "", CGROUP_KUBERNETES, ""},
-    {"kata_overhead", "", "64", "", CGROUP_KUBERNETES, ""},
+    {NULL, "kata_({64})", CGROUP_KUBERNETES},
+    {"kata_overhead", "({64})", CGROUP_KUBERNETES},
+    /* podman 5.4, libpod/oci_conmon_linux.go: conmon, also CRI-O's, is the
+     * monitor of a container. */
+    {NULL, "*conmon-({64})~", CGROUP_NO_CONTAINER},
     /* nerdctl 2.0, pkg/cmd/container/run_cgroup_linux.go; with cgroupfs, and
      * as `ctr run` does, /NAMESPACE/ID (containerd 2.0, pkg/oci/spec.go) */
-    {NULL, "nerdctl-", "64", ".scope", CGROUP_NERDCTL, ""},
-    {"/default", "", "64", "", CGROUP_NERDCTL, ""},
-    {"/default", "", "*", "", CGROUP_CONTAINERD, ""},
-    {"/k8s.io", "", "*", "", CGROUP_CONTAINERD, ""},
+    {NULL, "nerdctl-({64})~", CGROUP_NERDCTL},
+    {"/default", "({64})", CGROUP_NERDCTL},
+    {"/default", "(*)", CGROUP_CONTAINERD},
+    {"/k8s.io", "(*)", CGROUP_CONTAINERD},
     /* Other runtimes, and other parents of these. */
-    {NULL, "*-", "64", ".scope", CGROUP_OTHER, ""},
-    {NULL, "*:", "64", "", CGROUP_OTHER, ""},
-    {NULL, "", "64", ".scope", CGROUP_OTHER, ""},
+    {NULL, "*-({64})~", CGROUP_OTHER},
+    {NULL, "*:({64})", CGROUP_OTHER},
+    {NULL, "({64})~", CGROUP_OTHER},
     /* AWS ECS, as its hosts show it: /ecs/TASK/TASK-NUMBER */
-    {NULL, "", "32-#", "", CGROUP_ECS, ""},
+    {NULL, "({32}-#)", CGROUP_ECS},
     /* nomad 1.7, client/lib/cgroupslib: ALLOCATION.TASK.scope */
-    {NULL, "", "8-4-4-4-12.*", ".scope", CGROUP_NOMAD, "."},
+    {NULL, "({8}-{4}-{4}-{4}-{12}.=*).scope", CGROUP_NOMAD},
     /* lxc 6.0, src/lxc/cgroups/cgfsng.c; 3.1; before */
-    {NULL, "lxc.payload.", "*", "", CGROUP_LXC, ""},
-    {"lxc.payload", "", "*", "", CGROUP_LXC, ""},
-    {"lxc", "", "*", "", CGROUP_LXC, ""},
+    {NULL, "lxc.payload.(*)", CGROUP_LXC},
+    {"lxc.payload", "(*)", CGROUP_LXC},
+    {"lxc", "(*)", CGROUP_LXC},
     /* libvirt 10, src/util/virsystemd.c: its virtual machines are no
      * containers, its LXC is; systemd 257, src/nspawn/nspawn-register.c */
-    {NULL, "machine-qemu\\x2d", "*", ".scope", CGROUP_NO_CONTAINER, ""},
-    {NULL, "machine-", "lxc\\x2#\\x2*", ".scope", CGROUP_MACHINE, "--"},
-    {NULL, "machine-", "*", ".scope", CGROUP_MACHINE, ""},
-    {NULL, "systemd-nspawn@", "*", ".service", CGROUP_MACHINE, ""},
+    {NULL, "machine-qemu\\x2d*.scope", CGROUP_NO_CONTAINER},
+    {NULL, "machine-(lxc\\x2d#\\x2d=*).scope", CGROUP_MACHINE},
+    {NULL, "machine-(*).scope", CGROUP_MACHINE},
+    {NULL, "systemd-nspawn@(*).service", CGROUP_MACHINE},
+    /* systemd-nspawn calls its scope NAME.scope with --register=no, and in
+     * systemd 262 always. Only this subgroup distinguishes it from others. */
+    {"(*).scope", "payload", CGROUP_MACHINE},
 };
 
-/* Strips the component of its prefix and suffix. */
 static bool fits(const struct row *r, struct span above, bool is_second,
-                 struct span *component) {
-  const char *prefix = r->prefix;
-  bool is_digits = *r->shape == '6'; /* most rows, and few components */
+                 struct span text, struct parts *ret) {
+  bool is_top = r->above && *r->above == '/';
 
-  if (is_digits && component->len < ID_LEN)
+  /* The first two reject most rows at once. */
+  if ((*r->shape >= 'a' && *r->shape != *text.text) ||
+      (*r->shape == '*' && text.len < ID_LEN) || (is_top && !is_second))
     return false;
-  if (r->above && !span_is(above, r->above) &&
-      !(is_second && *r->above == '/' && span_is(above, r->above + 1)))
-    return false;
-  if (*r->suffix && !strip_suffix(component, r->suffix) && !is_digits)
-    return false;
-  if (*prefix == '*') {
-    size_t n = strlen(++prefix) + ID_LEN;
-
-    if (component->len <= n)
-      return false;
-    component->text += component->len - n;
-    component->len = n;
-  }
-  return (!*prefix || strip_prefix(component, prefix)) &&
-         has_shape(r->shape, *component);
+  *ret = (struct parts){.id = NULL};
+  return (!r->above || has_shape(r->above + is_top,
+                                 cursor_begin(above.text, above.len), ret)) &&
+         has_shape(r->shape, cursor_begin(text.text, text.len), ret);
 }
 
-/* Names of units have "\x2d" for a dash, and so on (systemd 257,
- * src/basic/unit-name.c). */
-static void copy_id(struct span s, bool is_escaped, char *ret) {
-  struct cursor at = cursor_begin(s.text, s.len);
+/* Copies a part of an id. Names of units have "\x2d" for a dash, and so on
+ * (systemd 257, src/basic/unit-name.c). Returns the length of the copy. */
+static size_t copy_id(const char *text, const char *end, bool is_escaped,
+                      char *ret) {
+  size_t len = 0;
 
-  while (!cursor_is_done(&at)) {
-    char pair[] = "..";
-    uint64_t byte = 0;
+  for (; text < end; text++) {
+    struct cursor s = {text, end - text < 4 ? text : text + 4};
+    uint64_t byte;
 
-    if (is_escaped && parse_word(&at, "\\x")) {
-      struct cursor digits = {pair, pair + 2};
-
-      memcpy(pair, at.at, at.end - at.at < 2 ? 0 : 2);
-      if (!parse_hex(&digits, &byte) || !cursor_is_done(&digits))
-        byte = 0;
-      at.at += byte ? 2 : -2;
-    }
-    *ret++ = byte ? (char)byte : *at.at++;
-  }
-  *ret = '\0';
-}
-
-static void set_container(struct cgroup_container *c, const struct row *r,
-                          struct span id, size_t end) {
-  const char *name;
-
-  *c = (struct cgroup_container){.runtime = r->runtime,
-                                 .has_digits = strcmp(r->shape, "64") == 0,
-                                 .end = end};
-  copy_id(id, r->runtime == CGROUP_MACHINE, c->id);
-  name = c->id;
-  for (const char *b = r->before_name; *b && name; b++)
-    name = (name = strchr(name, *b)) ? name + 1 : NULL;
-  if (name && *name)
-    c->name_at = (size_t)(name - c->id);
-}
-
-/* False if the component is no container. `end` is where it ends. */
-static bool parse_container(struct span above, bool is_second,
-                            struct span component, size_t end,
-                            struct cgroup_container *ret) {
-  static const struct row payload = {
-      .shape = "*", .runtime = CGROUP_MACHINE, .before_name = ""};
-  struct span id;
-
-  if (component.len >= sizeof(ret->id) || above.len >= sizeof(ret->id))
-    return false;
-  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-    id = component;
-    if (!fits(&rows[i], above, is_second, &id))
+    ret[len++] = *text;
+    if (!is_escaped || !parse_word(&s, "\\x") || !parse_hex(&s, &byte) ||
+        !cursor_is_done(&s) || !byte)
       continue;
-    if (rows[i].runtime)
-      set_container(ret, &rows[i], id, end);
-    return rows[i].runtime;
+    ret[len - 1] = (char)byte;
+    text = s.at - 1;
   }
-  /* systemd-nspawn calls its scope NAME.scope with --register=no, and in
-   * systemd 262 always. Only the subgroup distinguishes it from others. */
-  if (!span_is(component, "payload") || !strip_suffix(&above, ".scope"))
+  ret[len] = '\0';
+  return len;
+}
+
+/* False if the component is no container. */
+static bool parse_container(struct span above, bool is_second,
+                            struct span component,
+                            struct cgroup_container *ret) {
+  const struct row *row = rows, *end = rows + sizeof(rows) / sizeof(*rows);
+  struct parts p;
+  const char *name;
+  bool is_escaped;
+
+  while (row < end && !fits(row, above, is_second, component, &p))
+    row++;
+  if (row == end || !row->runtime || p.end - p.id >= (ptrdiff_t)sizeof(ret->id))
     return false;
-  set_container(ret, &payload, above, end);
+  is_escaped = row->runtime == CGROUP_MACHINE;
+  name = p.name ? p.name : p.id;
+  ret->runtime = row->runtime;
+  ret->name_at = copy_id(p.id, name, is_escaped, ret->id);
+  copy_id(name, p.end, is_escaped, ret->id + ret->name_at);
+  ret->has_digits = strstr(row->shape, "{64}");
   return true;
 }
 
@@ -489,9 +410,11 @@ void cgroup_parse_containers(struct span path, struct cgroup_containers *ret) {
         span_is(component, "supervisor"))
       ret->n--; /* nspawn itself, beside its payload */
     else if (!(is_inside && span_is(component, "payload")) &&
-             parse_container(above, depth == 2, component, end, &found) &&
-             (found.has_digits || !last || !last->has_digits))
+             parse_container(above, depth == 2, component, &found) &&
+             (found.has_digits || !last || !last->has_digits)) {
+      found.end = end;
       ret->at[ret->n < CGROUP_NESTED_MAX ? ret->n++ : ret->n - 1] = found;
+    }
     above = component;
     end_above = end;
   }
