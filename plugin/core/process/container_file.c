@@ -1,7 +1,6 @@
 #include "process/container_file.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <yajl/yajl_parse.h>
@@ -9,7 +8,14 @@
 /* kubelet may have cut the id; at least so many digits are needed. */
 #define ID_LEN_LEAST 12
 
-#define ANNOTATIONS "annotations/"
+static bool copy_name(struct span text, char ret[CONTAINER_NAME_SIZE]) {
+  if (text.len == 0 || text.len >= CONTAINER_NAME_SIZE ||
+      memchr(text.text, '\0', text.len))
+    return false;
+  memcpy(ret, text.text, text.len);
+  ret[text.len] = '\0';
+  return true;
+}
 
 /* Looks in an object for the string of a key, or the first one of its array. */
 struct search {
@@ -17,9 +23,9 @@ struct search {
   const char *id; /* of the object, in the top array; NULL: the top object */
   int level;      /* depth of that object */
   int depth;
-  bool is_at_key, is_at_id;
+  enum { AT_OTHER, AT_KEY, AT_ID } at;
   bool is_of_id, has_value;
-  char value[CONTAINER_NAME_SIZE]; /* empty if it does not fit */
+  char value[CONTAINER_NAME_SIZE]; /* empty if it is unusable */
 };
 
 static int on_open(void *ctx) {
@@ -37,37 +43,35 @@ static int on_close(void *ctx) {
     return 1;
   if (s->has_value && s->is_of_id)
     return 0;
-  s->is_at_key = false;
+  s->at = AT_OTHER;
   s->has_value = false;
   s->is_of_id = !s->id;
   return 1;
 }
 
-static bool is_word(const unsigned char *text, size_t len, const char *word) {
-  return strlen(word) == len && memcmp(text, word, len) == 0;
-}
-
 static int on_key(void *ctx, const unsigned char *text, size_t len) {
+  struct span key = {(const char *)text, len};
   struct search *s = ctx;
 
   if (s->depth != s->level)
     return 1;
-  s->is_at_key = is_word(text, len, s->key);
-  s->is_at_id = s->id && is_word(text, len, "id");
+  s->at = s->id && span_is(key, "id") ? AT_ID : AT_OTHER;
+  if (span_is(key, s->key))
+    s->at = AT_KEY;
   return 1;
 }
 
 static int on_string(void *ctx, const unsigned char *text, size_t len) {
+  struct span value = {(const char *)text, len};
   struct search *s = ctx;
-  bool fits = len < sizeof(s->value) && !memchr(text, '\0', len);
 
-  if (s->is_at_id && s->depth == s->level)
-    s->is_of_id = is_word(text, len, s->id);
-  if (!s->is_at_key || s->has_value || s->depth != s->level + (s->id ? 1 : 0))
+  if (s->at == AT_ID && s->depth == s->level)
+    s->is_of_id = span_is(value, s->id);
+  if (s->at != AT_KEY || s->has_value || s->depth != s->level + !!s->id)
     return 1;
   s->has_value = true;
-  memcpy(s->value, text, fits ? len : 0);
-  s->value[fits ? len : 0] = '\0';
+  if (!copy_name(value, s->value))
+    s->value[0] = '\0';
   return 1;
 }
 
@@ -79,10 +83,10 @@ int container_file_parse(const char *key, const char *id, const char *text,
                                            .yajl_end_map = on_close,
                                            .yajl_start_array = on_open,
                                            .yajl_end_array = on_close};
-  bool is_deep = strncmp(key, ANNOTATIONS, strlen(ANNOTATIONS)) == 0;
-  struct search s = {.key = key + (is_deep ? strlen(ANNOTATIONS) : 0),
+  const char *slash = strchr(key, '/');
+  struct search s = {.key = slash ? slash + 1 : key,
                      .id = id,
-                     .level = id || is_deep ? 2 : 1,
+                     .level = id || slash ? 2 : 1,
                      .is_of_id = !id};
   yajl_handle parser;
   yajl_status status;
@@ -116,10 +120,8 @@ int container_file_setting(const char *key, struct span text,
       continue;
     skip_blanks(&at);
     if ((!parse_char(&at, '"') && !parse_char(&at, '\'')) ||
-        !parse_part(&at, at.at[-1], &value) || !value.len ||
-        value.len >= CONTAINER_NAME_SIZE || memchr(value.text, '\0', value.len))
+        !parse_part(&at, at.at[-1], &value) || !copy_name(value, ret))
       return -EBADMSG;
-    snprintf(ret, CONTAINER_NAME_SIZE, "%.*s", (int)value.len, value.text);
     return 0;
   }
   return -ENOENT;
@@ -127,37 +129,36 @@ int container_file_setting(const char *key, struct span text,
 
 bool container_file_kubelet(const char *file, const char *id,
                             struct container_names *ret) {
-  const char *namespace = strchr(file, '_');
-  const char *name = namespace ? strchr(namespace + 1, '_') : NULL;
+  struct container_names found;
   const char *dash = strrchr(file, '-');
   size_t id_len = dash ? strcspn(dash + 1, ".") : 0;
+  struct cursor s = {file, dash};
+  struct span pod, namespace;
 
-  if (!name || dash < name || id_len < ID_LEN_LEAST ||
-      strncmp(dash + 1, id, id_len) != 0 ||
-      strcmp(dash + 1 + id_len, ".log") != 0)
+  if (id_len < ID_LEN_LEAST || strncmp(dash + 1, id, id_len) != 0 ||
+      strcmp(dash + 1 + id_len, ".log") != 0 || !parse_part(&s, '_', &pod) ||
+      !parse_part(&s, '_', &namespace) || !copy_name(pod, found.pod) ||
+      !copy_name(namespace, found.namespace) ||
+      !copy_name((struct span){s.at, (size_t)(s.end - s.at)}, found.name))
     return false;
-  snprintf(ret->pod, CONTAINER_NAME_SIZE, "%.*s", (int)(namespace - file),
-           file);
-  snprintf(ret->namespace, CONTAINER_NAME_SIZE, "%.*s",
-           (int)(name - namespace - 1), namespace + 1);
-  snprintf(ret->name, CONTAINER_NAME_SIZE, "%.*s", (int)(dash - name - 1),
-           name + 1);
+  *ret = found;
   return true;
 }
 
 bool container_file_split(struct container_names *names) {
-  char copy[CONTAINER_NAME_SIZE], *at = copy, *part[6];
-  bool is_sandbox;
-  size_t n;
+  struct cursor s = cursor_begin(names->name, strlen(names->name));
+  struct container_names found = {.name = ""};
+  struct span part[6] = {{NULL, 0}};
 
-  strcpy(copy, names->name);
-  for (n = 0; n < 6 && at; n++)
-    part[n] = strsep(&at, "_");
-  if (n < 6 || at || strcmp(part[0], "k8s") != 0)
+  for (size_t i = 0; i < 6; i++)
+    if (!parse_part(&s, '_', &part[i]))
+      return false;
+  if (!cursor_is_done(&s) || !span_is(part[0], "k8s") ||
+      !copy_name(part[1], found.name))
     return false;
-  is_sandbox = strcmp(part[1], "POD") == 0;
-  strcpy(names->name, part[1]);
-  strcpy(names->pod, is_sandbox ? "" : part[2]);
-  strcpy(names->namespace, is_sandbox ? "" : part[3]);
+  if (!span_is(part[1], "POD") &&
+      (!copy_name(part[2], found.pod) || !copy_name(part[3], found.namespace)))
+    return false;
+  *names = found;
   return true;
 }

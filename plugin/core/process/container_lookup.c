@@ -16,12 +16,10 @@
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 #define PATH_SIZE CONTAINER_PATH_SIZE
 
-/* Of container_places; SNAP is Docker's. */
-enum place { DOCKER, SNAP, PODMAN, NERDCTL, LXC };
-
 /* For printf. */
-#define LINKS "/var/log/containers/%s"
 #define BUNDLE "io.containerd.runtime.v2.task/k8s.io/%s/config.json"
+#define CRI "annotations/io.kubernetes.cri."
+#define SNAP "/var/snap/"
 #define HANDLER "annotations/io.containerd.cri.runtime-handler"
 
 static int last_error(void) { return errno > 0 ? -errno : -EIO; }
@@ -36,6 +34,16 @@ static void note(struct container_lookup *l, int rc, const char *file) {
 static void set_version(struct container_entry *e, const struct stat *st) {
   e->ino = st->st_ino;
   e->mtime = st->st_mtim;
+}
+
+/* For what has the name in its path. */
+static bool is_there(struct container_entry *e) {
+  struct stat st;
+
+  if (lstat(e->path, &st) < 0)
+    return false;
+  set_version(e, &st);
+  return true;
 }
 
 /* Without a key, the file has the id. */
@@ -141,31 +149,29 @@ static bool try_pattern(struct container_lookup *l, const char *key,
 /* Docker puts a slash before the name. With userns-remap its data are in
  * UID.GID (moby 28, daemon/daemon_unix.go). */
 static bool try_docker(struct container_lookup *l, const char *data) {
-  static const char *const folders[] = {"", "/[0-9]*.[0-9]*"};
   static const char file[] = "config.v2.json";
   char *name = l->found.names.name;
+  bool is_found = set_path(l, "%s/containers/%s/%s", data, l->found.id, file) &&
+                  try_path(l, "Name", NULL, file);
 
-  for (size_t i = 0; i < LENGTH(folders); i++)
-    if (set_path(l, "%s%s/containers/%s/%s", data, folders[i], l->found.id,
-                 file) &&
-        (i ? try_pattern(l, "Name", file) : try_path(l, "Name", NULL, file))) {
-      if (*name == '/')
-        memmove(name, name + 1, strlen(name));
-      return true;
-    }
-  return false;
+  if (!is_found)
+    is_found = set_path(l, "%s/[0-9]*.[0-9]*/containers/%s/%s", data,
+                        l->found.id, file) &&
+               try_pattern(l, "Name", file);
+  if (is_found && *name == '/')
+    memmove(name, name + 1, strlen(name));
+  return is_found;
 }
 
 /* A folder is named after the driver of the storage. The second file is of
  * `podman run --rm`, from Podman 4.4 on. */
-static bool try_podman(struct container_lookup *l) {
+static bool try_podman(struct container_lookup *l, const char *storage) {
   static const char *const drivers[] = {"overlay", "vfs",  "btrfs",
                                         "zfs",     "aufs", "devicemapper"};
 
   for (size_t i = 0; i < 2 * LENGTH(drivers); i++)
-    if (set_path(l, "%s/%s-containers/%scontainers.json",
-                 l->places->path[PODMAN], drivers[i / 2],
-                 i % 2 ? "volatile-" : "") &&
+    if (set_path(l, "%s/%s-containers/%scontainers.json", storage,
+                 drivers[i / 2], i % 2 ? "volatile-" : "") &&
         try_path(l, "names", l->found.id, "containers.json"))
       return true;
   return false;
@@ -173,135 +179,124 @@ static bool try_podman(struct container_lookup *l) {
 
 /* A file NAME has the id (nerdctl 2.2, pkg/namestore; 2.0: one folder higher).
  */
-static bool try_nerdctl(struct container_lookup *l) {
-  if (!set_path(l, "%s/*/{names/,}*/*", l->places->path[NERDCTL]) ||
-      !try_pattern(l, NULL, "names"))
+static bool try_nerdctl(struct container_lookup *l, const char *data) {
+  if (!set_path(l, "%s/*/{names/,}*/*", data) || !try_pattern(l, NULL, "names"))
     return false;
   snprintf(l->found.names.name, CONTAINER_NAME_SIZE, "%s",
            strrchr(l->found.path, '/') + 1);
   return true;
 }
 
-/* The length of the name before the number that LXC appends while the control
- * group of an earlier start is still there: -1 to -999 (lxc 6.0, cgfsng.c). 0
- * without such a number. */
-static size_t name_before_number(const char *name) {
-  const char *dash = strrchr(name, '-');
+/* Cuts off the number that LXC appends while the control group of an earlier
+ * start is still there: -1 to -999 (lxc 6.0, cgfsng.c). False without one. */
+static bool cut_number(char *name) {
+  char *dash = strrchr(name, '-');
   size_t digits = dash ? strspn(dash + 1, "0123456789") : 0;
 
-  return digits > 0 && digits <= 3 && dash[1] != '0' && !dash[1 + digits]
-             ? (size_t)(dash - name)
-             : 0;
+  if (digits == 0 || digits > 3 || dash[1] == '0' || dash[1 + digits] ||
+      dash == name)
+    return false;
+  *dash = '\0';
+  return true;
 }
 
-/* A container can have such a name itself: its folder shows which. */
-static bool try_lxc(struct container_lookup *l) {
-  const char *const folders[] = {
-      l->places->path[LXC], "/var/lib/lxd/containers",
-      "/var/snap/lxd/common/lxd/containers", "/var/lib/incus/containers"};
-  struct stat st;
-  size_t len = strlen(l->found.id);
+static bool try_lxc(struct container_lookup *l, const char *folder) {
+  return set_path(l, "%s/%s/", folder, l->found.names.name) &&
+         is_there(&l->found);
+}
 
-  for (size_t i = 0; i < 2 * LENGTH(folders) && len > 0; i++) {
-    if (i == LENGTH(folders))
-      len = name_before_number(l->found.id);
-    if (len == 0 ||
-        !set_path(l, "%s/%.*s/", folders[i % LENGTH(folders)], (int)len,
-                  l->found.id) ||
-        lstat(l->found.path, &st) < 0)
-      continue;
-    set_version(&l->found, &st);
-    snprintf(l->found.names.name, len + 1, "%s", l->found.id);
-    return true;
-  }
-  return false;
+/* Gets an annotation of the file of the path. */
+static bool try_key(struct container_lookup *l, const char *key,
+                    char ret[CONTAINER_NAME_SIZE]) {
+  bool has_it = try_path(l, key, NULL, "config.json");
+
+  if (has_it)
+    strcpy(ret, l->found.names.name);
+  return has_it;
 }
 
 /* containerd has what kubelet told it in a file for each container, which the
  * one that holds a pod together has as well: "POD", as CRI-O calls it. But the
  * sandbox of Kata is the pod. (containerd 2.0, pkg/cri/annotations.) */
-static bool try_containerd(struct container_lookup *l, const char *state,
-                           bool is_kata) {
-  static const char *const keys[] = {"container-type", "sandbox-namespace",
-                                     "sandbox-name", "container-name"};
-  struct container_names names = {.pod = ""};
-  char *const ret[] = {names.name, names.namespace, names.pod, names.name};
-  char key[64];
-  size_t n = LENGTH(keys);
+static bool try_containerd(struct container_lookup *l, const char *state) {
+  struct container_names n = {.pod = ""};
+  bool is_sandbox;
 
-  if (!set_path(l, "%s/containerd/" BUNDLE, state, l->found.id))
+  if (!set_path(l, "%s/" BUNDLE, state, l->found.id) ||
+      !try_key(l, CRI "container-type", n.name))
     return false;
-  for (size_t i = 0; i < n; i++) {
-    snprintf(key, sizeof(key), "annotations/io.kubernetes.cri.%s", keys[i]);
-    if (!try_path(l, key, NULL, "config.json"))
-      return false;
-    strcpy(ret[i], l->found.names.name);
-    if (i > 0 || strcmp(names.name, "sandbox") != 0)
-      continue;
-    is_kata |= try_path(l, HANDLER, NULL, "config.json") &&
-               strncmp(l->found.names.name, "kata", 4) == 0;
-    n = is_kata ? n - 1 : 1;
-  }
-  if (n < LENGTH(keys))
-    strcpy(names.name, is_kata ? names.pod : "POD");
-  l->found.names = names;
+  is_sandbox = strcmp(n.name, "sandbox") == 0;
+  if (is_sandbox && !l->is_kata &&
+      !(try_key(l, HANDLER, n.name) && strncmp(n.name, "kata", 4) == 0))
+    strcpy(n.name, "POD");
+  else if (!try_key(l, CRI "sandbox-namespace", n.namespace) ||
+           !try_key(l, CRI "sandbox-name", n.pod) ||
+           !try_key(l, is_sandbox ? CRI "sandbox-name" : CRI "container-name",
+                    n.name))
+    return false;
+  l->found.names = n;
   return true;
 }
 
 /* kubelet makes no link for the container that holds a pod together, and none
  * where a container's log is not a file; and cuts the id if the pod's name is
  * long. So a container without a link can be any. */
-static bool try_kubelet(struct container_lookup *l) {
+static bool try_kubelet(struct container_lookup *l, const char *links) {
   struct container_entry *e = &l->found;
-  DIR *dir = set_path(l, LINKS, "") ? opendir(e->path) : NULL;
-  struct dirent *link = NULL;
-  struct stat st;
-  bool is_found;
+  DIR *dir = set_path(l, "%s", links) ? opendir(e->path) : NULL;
+  struct dirent *link;
+  bool is_found = false;
 
   if (!dir) {
     note(l, last_error(), "/var/log/containers");
     return false;
   }
-  while ((link = readdir(dir)) &&
-         !container_file_kubelet(link->d_name, e->id, &e->names))
-    ;
-  is_found =
-      link && set_path(l, LINKS, link->d_name) && lstat(e->path, &st) == 0;
+  while (!is_found && (link = readdir(dir)))
+    is_found = container_file_kubelet(link->d_name, e->id, &e->names) &&
+               set_path(l, "%s/%s", links, link->d_name) && is_there(e);
   closedir(dir);
-  if (is_found)
-    set_version(e, &st);
   return is_found;
 }
 
 /* --- where runtimes have their files --- */
 
-/* The last that is there counts. Without a file, the key is the default. (moby
- * 28; containers/storage 1.57, types/options.go; nerdctl 2.2.) */
-static const struct setting {
+/* The folder is what the key says in the file; without a file, the key itself.
+ * The first that has the container counts. (moby 28; containers/storage 1.57,
+ * types/options.go; nerdctl 2.2.) */
+static const struct place {
   bool is_of_user;
-  enum place place;
+  enum cgroup_runtime runtime; /* Kubernetes: kubelet */
   const char *file, *key;
-} settings[] = {
-    {false, DOCKER, NULL, "/var/lib/docker"},
-    {false, DOCKER, "/etc/docker/daemon.json", "graph"},
-    {false, DOCKER, "/etc/docker/daemon.json", "data-root"},
-    {false, SNAP, NULL, "/var/snap/docker/common/var-lib-docker"},
-    {false, SNAP, "/var/snap/docker/current/config/daemon.json", "data-root"},
-    {false, PODMAN, NULL, "/var/lib/containers/storage"},
-    {false, PODMAN, "/usr/share/containers/storage.conf", "graphroot"},
-    {false, PODMAN, "/etc/containers/storage.conf", "graphroot"},
-    {false, NERDCTL, NULL, "/var/lib/nerdctl"},
-    {false, NERDCTL, "/etc/nerdctl/nerdctl.toml", "data_root"},
-    {false, LXC, NULL, "/var/lib/lxc"},
-    {true, DOCKER, NULL, "$HOME/.local/share/docker"},
-    {true, DOCKER, "$HOME/.config/docker/daemon.json", "data-root"},
-    {true, PODMAN, NULL, "$HOME/.local/share/containers/storage"},
-    {true, PODMAN, "/usr/share/containers/storage.conf", ROOTLESS},
-    {true, PODMAN, "/etc/containers/storage.conf", ROOTLESS},
-    {true, PODMAN, "$HOME/.config/containers/storage.conf", ROOTLESS},
-    {true, PODMAN, "$HOME/.config/containers/storage.conf", "graphroot"},
-    {true, LXC, NULL, "$HOME/.local/share/lxc"},
+} places[] = {
+    {false, CGROUP_KUBERNETES, NULL, "/var/log/containers"},
+    {false, CGROUP_CONTAINERD, NULL, "/run/containerd"},
+    {false, CGROUP_CONTAINERD, NULL, "/run/k3s/containerd"},
+    {false, CGROUP_CONTAINERD, NULL, SNAP "microk8s/common/run/containerd"},
+    {false, CGROUP_DOCKER, "/etc/docker/daemon.json", "data-root"},
+    {false, CGROUP_DOCKER, "/etc/docker/daemon.json", "graph"},
+    {false, CGROUP_DOCKER, NULL, "/var/lib/docker"},
+    {false, CGROUP_DOCKER, SNAP "docker/current/config/daemon.json",
+     "data-root"},
+    {false, CGROUP_DOCKER, NULL, SNAP "docker/common/var-lib-docker"},
+    {false, CGROUP_PODMAN, "/etc/containers/storage.conf", "graphroot"},
+    {false, CGROUP_PODMAN, "/usr/share/containers/storage.conf", "graphroot"},
+    {false, CGROUP_PODMAN, NULL, "/var/lib/containers/storage"},
+    {false, CGROUP_NERDCTL, "/etc/nerdctl/nerdctl.toml", "data_root"},
+    {false, CGROUP_NERDCTL, NULL, "/var/lib/nerdctl"},
+    {false, CGROUP_LXC, NULL, "/var/lib/lxc"},
+    {false, CGROUP_LXC, NULL, "/var/lib/lxd/containers"},
+    {false, CGROUP_LXC, NULL, SNAP "lxd/common/lxd/containers"},
+    {false, CGROUP_LXC, NULL, "/var/lib/incus/containers"},
+    {true, CGROUP_DOCKER, "$HOME/.config/docker/daemon.json", "data-root"},
+    {true, CGROUP_DOCKER, NULL, "$HOME/.local/share/docker"},
+    {true, CGROUP_PODMAN, "$HOME/.config/containers/storage.conf", "graphroot"},
+    {true, CGROUP_PODMAN, "$HOME/.config/containers/storage.conf", ROOTLESS},
+    {true, CGROUP_PODMAN, "/etc/containers/storage.conf", ROOTLESS},
+    {true, CGROUP_PODMAN, "/usr/share/containers/storage.conf", ROOTLESS},
+    {true, CGROUP_PODMAN, NULL, "$HOME/.local/share/containers/storage"},
+    {true, CGROUP_LXC, NULL, "$HOME/.local/share/lxc"},
 };
+_Static_assert(LENGTH(places) <= CONTAINER_PLACES, "each has a path");
 
 /* Once in a cycle for the system, and for a user. */
 static void read_settings(struct container_lookup *l) {
@@ -310,87 +305,74 @@ static void read_settings(struct container_lookup *l) {
 
   if (p->read_ns == l->now_ns && p->uid == uid)
     return;
-  for (size_t i = 0; i < LENGTH(settings); i++) {
-    const struct setting *s = &settings[i];
+  for (size_t i = 0; i < LENGTH(places); i++) {
+    const struct place *s = &places[i];
 
+    p->path[i][0] = '\0';
     if (s->is_of_user != (uid != 0))
       continue;
-    if (!s->file)
-      strcpy(p->path[s->place], s->key);
     l->found.uid = s->file && *s->file == '/' ? 0 : uid; /* it is trusted */
-    if (s->file && set_path(l, "%s", s->file) &&
-        try_path(l, s->key, NULL, strrchr(s->file, '/') + 1))
-      strcpy(p->path[s->place], l->found.names.name);
+    if (!s->file)
+      strcpy(p->path[i], s->key);
+    else if (set_path(l, "%s", s->file) &&
+             try_path(l, s->key, NULL, strrchr(s->file, '/') + 1))
+      strcpy(p->path[i], l->found.names.name);
     l->found.uid = uid;
   }
   p->read_ns = l->now_ns;
   p->uid = uid;
 }
 
-static bool look_up_pod(struct container_lookup *l, bool is_kata) {
-  static const char *const states[] = {"/run", "/run/k3s",
-                                       "/var/snap/microk8s/common/run"};
+#define BIT(runtime) (1u << CGROUP_##runtime)
+#define POD (BIT(KUBERNETES) | BIT(CONTAINERD))
 
-  if (try_kubelet(l))
-    return true;
-  for (size_t i = 0; i < LENGTH(states); i++)
-    if (try_containerd(l, states[i], is_kata))
+/* How the files of a runtime are tried, whose files may have the names of its
+ * containers, and what was looked for, for the log. */
+static const struct {
+  bool (*try)(struct container_lookup *l, const char *folder);
+  unsigned owners;
+  const char *files;
+} runtimes[] = {
+    [CGROUP_OTHER] = {NULL, POD | BIT(DOCKER) | BIT(PODMAN) | BIT(NERDCTL),
+                      "a file of Docker, Podman or kubelet"},
+    [CGROUP_DOCKER] = {try_docker, BIT(DOCKER), "config.v2.json of Docker"},
+    [CGROUP_KUBERNETES] = {try_kubelet, POD | BIT(DOCKER) | BIT(PODMAN),
+                           "a link of kubelet, config.json of containerd"},
+    [CGROUP_PODMAN] = {try_podman, BIT(PODMAN), "containers.json of Podman"},
+    [CGROUP_NERDCTL] = {try_nerdctl, BIT(NERDCTL), "names of nerdctl"},
+    [CGROUP_CONTAINERD] = {try_containerd, 0, NULL},
+    [CGROUP_LXC] = {try_lxc, BIT(LXC), NULL}};
+
+static bool try_all(struct container_lookup *l, unsigned owners) {
+  for (size_t i = 0; i < LENGTH(places); i++)
+    if (l->places->path[i][0] && owners >> places[i].runtime & 1 &&
+        runtimes[places[i].runtime].try(l, l->places->path[i]))
       return true;
   return false;
 }
 
-/* Any container can be called as kubelet calls those of a pod. */
-static bool look_up_host(struct container_lookup *l,
-                         enum cgroup_runtime runtime, bool is_of_pod) {
-  char(*paths)[PATH_SIZE] = l->places->path;
-  bool is_any = runtime == CGROUP_OTHER || runtime == CGROUP_KUBERNETES;
-  bool is_found = false;
+/* An LXC container can have a name with a number itself: its folder shows it.
+ * Any other can be called as kubelet calls those of a pod. */
+static bool look_up(struct container_lookup *l, enum cgroup_runtime runtime,
+                    bool is_of_pod) {
+  bool is_found;
 
-  if (runtime == CGROUP_DOCKER || is_any)
-    is_found = try_docker(l, paths[DOCKER]) ||
-               (!l->found.uid && try_docker(l, paths[SNAP]));
-  if (!is_found && (runtime == CGROUP_PODMAN || is_any))
-    is_found = try_podman(l);
-  if (!is_found && !l->found.uid &&
-      (runtime == CGROUP_NERDCTL || runtime == CGROUP_OTHER))
-    is_found = try_nerdctl(l);
-  if (is_found && is_of_pod)
+  read_settings(l);
+  strcpy(l->found.names.name, l->found.id); /* until a file has another */
+  is_found = try_all(l, runtimes[runtime].owners | (is_of_pod ? POD : 0));
+  if (runtime == CGROUP_LXC && !is_found && cut_number(l->found.names.name))
+    is_found = try_all(l, BIT(LXC));
+  if (is_of_pod)
     container_file_split(&l->found.names);
   return is_found;
 }
 
 static bool is_unchanged(const struct container_entry *e) {
-  struct stat st;
+  struct container_entry now = *e;
 
-  return e->path[0] && lstat(e->path, &st) == 0 && st.st_ino == e->ino &&
-         st.st_mtim.tv_sec == e->mtime.tv_sec &&
-         st.st_mtim.tv_nsec == e->mtime.tv_nsec;
-}
-
-static bool is_below_pods(struct span path) {
-  return memmem(path.text, path.len, "kubepods", 8);
-}
-
-/* What was looked for, for the log. */
-static const char *const looked_for[] = {
-    [CGROUP_OTHER] = "a file of Docker, Podman or kubelet",
-    [CGROUP_DOCKER] = "config.v2.json of Docker",
-    [CGROUP_PODMAN] = "containers.json of Podman",
-    [CGROUP_KUBERNETES] = "a link of kubelet, config.json of containerd",
-    [CGROUP_NERDCTL] = "names of nerdctl"};
-
-static bool look_up(struct container_lookup *l, struct span path,
-                    enum cgroup_runtime runtime) {
-  bool may_be_of_pod = runtime == CGROUP_OTHER ||
-                       runtime == CGROUP_KUBERNETES || is_below_pods(path);
-
-  read_settings(l);
-  if (runtime == CGROUP_LXC)
-    return try_lxc(l);
-  if (!l->user && may_be_of_pod &&
-      look_up_pod(l, memmem(path.text, path.len, "/kata", 5)))
-    return true;
-  return look_up_host(l, runtime, is_below_pods(path));
+  return e->path[0] && is_there(&now) && now.ino == e->ino &&
+         now.mtime.tv_sec == e->mtime.tv_sec &&
+         now.mtime.tv_nsec == e->mtime.tv_nsec;
 }
 
 int container_lookup_run(struct container_lookup *l, struct span path,
@@ -398,19 +380,20 @@ int container_lookup_run(struct container_lookup *l, struct span path,
   const struct container_entry before = l->found;
   struct passwd user;
   char buffer[4096];
-  bool is_found;
+  bool is_of_pod = memmem(path.text, path.len, "kubepods", 8), is_found;
 
   if (is_unchanged(&before))
     return 0;
   if (before.uid)
     getpwuid_r(before.uid, &user, buffer, sizeof(buffer), &l->user);
-  is_found = (!before.uid || l->user) && look_up(l, path, runtime);
+  l->is_kata = memmem(path.text, path.len, "/kata", 5);
+  is_found = (!before.uid || l->user) && look_up(l, runtime, is_of_pod);
   l->user = NULL;
   if (!is_found)
     l->found = before;
   if (is_found || before.path[0] || runtime == CGROUP_LXC)
     return 0;
   if (!l->error)
-    l->file = looked_for[is_below_pods(path) ? CGROUP_KUBERNETES : runtime];
+    l->file = runtimes[is_of_pod ? CGROUP_KUBERNETES : runtime].files;
   return l->error ? l->error : -ENOENT;
 }

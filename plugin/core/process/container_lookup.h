@@ -15,6 +15,7 @@
 #define CONTAINER_ID_LEN 64 /* if it has digits */
 /* Longer paths are refused, because a path is kept for each container. */
 #define CONTAINER_PATH_SIZE 512
+#define CONTAINER_PLACES 26
 /* Podman has all containers in one file, with about 1 kB for each. */
 #define CONTAINER_FILE_MOST (4 << 20)
 
@@ -32,7 +33,7 @@ struct container_entry {
 
 /* Where the runtimes of the system, or those of a user, have their files. */
 struct container_places {
-  char path[5][CONTAINER_PATH_SIZE];
+  char path[CONTAINER_PLACES][CONTAINER_PATH_SIZE]; /* empty: none */
   uint32_t uid;
   uint64_t read_ns; /* the cycle in which the settings were read */
 };
@@ -43,6 +44,7 @@ struct container_lookup {
   uint64_t now_ns;
   struct passwd *user; /* whose files they are; NULL: the system's */
   struct container_entry found;
+  bool is_kata;     /* the sandbox is the pod */
   size_t bytes;     /* that were read */
   int error;        /* of the first file that exists but could not be used */
   const char *file; /* that file, a constant */
