@@ -68,21 +68,14 @@ struct cgroup_node *cgroup_tree_get(struct cgroup_tree *t, const char *path) {
   return get(t, s);
 }
 
-static void remove_node(struct cgroup_tree *t, struct cgroup_node *node) {
-  bool is_found;
-  size_t at =
-      find(t, (struct span){.text = node->path, .len = strlen(node->path)},
-           &is_found);
-
-  array_remove(t->nodes, &t->n, sizeof(*t->nodes), at);
-  free(node);
-}
-
 void cgroup_tree_release(struct cgroup_tree *t, struct cgroup_node *node) {
   while (node && --node->references == 0) {
+    struct span path = {.text = node->path, .len = strlen(node->path)};
     struct cgroup_node *parent = node->parent;
+    bool is_found;
 
-    remove_node(t, node);
+    array_remove(t->nodes, &t->n, sizeof(*t->nodes), find(t, path, &is_found));
+    free(node);
     node = parent;
   }
 }

@@ -60,20 +60,13 @@ static bool read_number(const struct place *place, int fd, const char *name,
 
 /* --- limits --- */
 
-/* The files are missing in the root, and where the controller is not enabled.
- */
-static void read_limit(const struct place *place, int fd, const char *name,
-                       uint64_t *least) {
-  uint64_t bytes;
-
-  if (read_number(place, fd, name, NULL, &bytes) && bytes < *least)
-    *least = bytes;
-}
-
-/* The lowest limit of the control group and all its parents. */
+/* The lowest limit of the control group and all its parents. The files are
+ * missing in the root, and where the controller is not enabled; the second is
+ * in version 2 only. */
 static uint64_t least_limit(const struct place *place) {
+  const char *const files[] = {place->version->limit, "memory.high"};
   size_t len = strlen(place->path), at;
-  uint64_t least = CGROUP_LIMIT_NONE;
+  uint64_t least = CGROUP_LIMIT_NONE, bytes;
   int fd;
 
   do {
@@ -81,9 +74,9 @@ static uint64_t least_limit(const struct place *place) {
     len = length_above(place->path, at);
     if (open_above(place, at, &fd) != 0)
       continue;
-    read_limit(place, fd, place->version->limit, &least);
-    if (!place->version->is_v1)
-      read_limit(place, fd, "memory.high", &least);
+    for (int i = 0; i < 2; i++)
+      if (read_number(place, fd, files[i], NULL, &bytes) && bytes < least)
+        least = bytes;
     close(fd);
   } while (at > 0);
   return least;
