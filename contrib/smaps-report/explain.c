@@ -3,6 +3,7 @@
 #include "json_lines.h"
 #include "memory.h"
 #include "reasons.h"
+#include "selectors.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -198,8 +199,74 @@ static void print_cut(const struct process *p, struct text *t,
   text_print(t, COLOUR_NONE, s);
 }
 
+/* A line that continues the one with the label. */
+struct lines {
+  const char *label;
+  struct text *t;
+  const struct style *s;
+};
+
+static void print_line(void *ctx, const char *line) {
+  struct lines *l = ctx;
+
+  begin(l->t, l->label);
+  text_add(l->t, line);
+  text_print(l->t, COLOUR_NONE, l->s);
+  l->label = "";
+}
+
+/* True if the rule takes the process, or would without those before it. */
+static bool is_matched_by(const struct process *p, uint64_t rule) {
+  for (size_t i = 0; i < p->n_also; i++)
+    if (p->also[i] == rule)
+      return true;
+  return p->rule == rule;
+}
+
+/* The number of rules that were tried before one took it. Other is the last, if
+ * there is one, and has no selectors. */
+static uint64_t passed_rules(const struct document *d,
+                             const struct process *p) {
+  const char *last = d->n_rules > 0 ? d->rules[d->n_rules - 1] : "";
+  bool has_other = strncasecmp(last, "Other ", 6) == 0 ||
+                   strncasecmp(last, "<Other ", 7) == 0;
+  uint64_t others = d->n_rules - has_other;
+
+  if (process_is_unknown(p))
+    return 0;
+  return p->rule < others ? p->rule : others;
+}
+
+static void print_selection(const struct document *d, const struct process *p,
+                            struct text *t, const struct style *s) {
+  struct lines l = {"seen as", t, s};
+
+  selectors_show(p, s, print_line, &l);
+  for (uint64_t i = 0; i < passed_rules(d, p); i++) {
+    if (is_matched_by(p, i))
+      continue;
+    begin(t, "not in rule");
+    add_rule(t, d, i, s);
+    text_print(t, COLOUR_NONE, s);
+    l.label = "";
+    selectors_explain(d->rules[i], p, s, print_line, &l);
+  }
+}
+
+static void print_cost(const struct process *p, struct text *t,
+                       const struct style *s) {
+  if (isnan(p->read_cost))
+    return;
+  begin(t, "reading it");
+  text_add(t, "takes ");
+  text_add_seconds(t, p->read_cost);
+  text_add(t, " of CPU time");
+  text_print(t, COLOUR_NONE, s);
+}
+
+/* is_one: also with what its selectors see, and why rules do not take it. */
 static void print_process(const struct document *d, const struct process *p,
-                          const struct style *s) {
+                          bool is_one, const struct style *s) {
   struct text t = {0};
 
   print_head(p, s);
@@ -207,26 +274,23 @@ static void print_process(const struct document *d, const struct process *p,
   print_rule(d, p, &t, s);
   print_also(d, p, &t, s);
   print_cut(p, &t, s);
+  if (is_one)
+    print_selection(d, p, &t, s);
   print_source(p, &t, s);
   print_mappings(d, p, &t, s);
   print_amounts(p, &t, s);
-  if (!isnan(p->read_cost)) {
-    begin(&t, "reading it");
-    text_add(&t, "takes ");
-    text_add_seconds(&t, p->read_cost);
-    text_add(&t, " of CPU time");
-    text_print(&t, COLOUR_NONE, s);
-  }
+  print_cost(p, &t, s);
   text_done(&t);
 }
 
 /* ---- groups: the causes of their errors ---- */
 
-/* Smaller parts of the error are left out, and errors that are less of PSS. */
-#define LEAST_PART 0.1
+/* Errors that are less of PSS are left out, as are parts of the error that are
+ * less of it than LEAST_PART: these are in the rest. */
 #define LEAST_ERROR 0.001
+#define LEAST_PART 0.01
 
-#define CAUSE_PART(name, key, words) {#key, words, 0},
+#define CAUSE_PART(name, key, words) {#key, words, 0, 0},
 static const struct cause_part table[ALL_CAUSES] = {CAUSE_TABLE(CAUSE_PART)};
 
 /* Equal parts stay in the order of the table. */
@@ -236,60 +300,111 @@ static void insert(struct cause_part *parts, size_t n, struct cause_part part) {
   parts[n] = part;
 }
 
-static bool is_worth_showing(const struct group *g) {
+static bool has_relative_error(const struct group *g) {
   uint64_t pss = amounts_get(&g->amounts, AMOUNT_PSS);
 
-  return g->pss_error_by && g->pss_error != MISSING && pss != MISSING &&
-         pss > 0 && (double)g->pss_error >= LEAST_ERROR * (double)pss;
+  return g->pss_error != MISSING && pss != MISSING && pss > 0;
+}
+
+static bool is_worth_showing(const struct group *g) {
+  return has_relative_error(g) &&
+         (double)g->pss_error >=
+             LEAST_ERROR * (double)amounts_get(&g->amounts, AMOUNT_PSS);
+}
+
+unsigned explain_error_tenths(const struct group *g) {
+  double pss = (double)amounts_get(&g->amounts, AMOUNT_PSS);
+
+  return (unsigned)fmin(round(1000 * ((double)g->pss_error / pss)), 1e9);
+}
+
+/* Each part gets the difference of two sums that were rounded, so that what was
+ * rounded off one part is in the next, and nothing is lost. */
+static void divide_tenths(struct cause_part *parts, size_t n, unsigned tenths) {
+  double all = 0, until = 0;
+  unsigned given = 0;
+
+  for (size_t i = 0; i < n; i++)
+    all += (double)parts[i].bytes;
+  for (size_t i = 0; i < n && all > 0; i++) {
+    until += (double)parts[i].bytes;
+    parts[i].tenths = (unsigned)round(tenths * (until / all)) - given;
+    given += parts[i].tenths;
+  }
 }
 
 size_t explain_causes(const struct group *g,
-                      struct cause_part ret[ALL_CAUSES]) {
+                      struct cause_part ret[CAUSE_PARTS]) {
+  struct cause_part rest = {.name = "rest",
+                            .words = "of causes that have less than a "
+                                     "hundredth of it each"};
+  uint64_t named = 0;
   size_t n = 0;
 
-  if (!is_worth_showing(g))
+  if (!is_worth_showing(g) || !g->pss_error_by)
     return 0;
   for (int i = 0; i < ALL_CAUSES; i++) {
     struct cause_part part = table[i];
 
-    part.bytes = g->pss_error_by->bytes[i];
-    if ((double)part.bytes >= LEAST_PART * (double)g->pss_error)
-      insert(ret, n++, part);
+    part.bytes = amount_or_0(g->pss_error_by->bytes[i]);
+    if ((double)part.bytes < LEAST_PART * (double)g->pss_error)
+      continue;
+    insert(ret, n++, part);
+    named = amount_add(named, part.bytes);
   }
+  rest.bytes = amount_less(g->pss_error, named);
+  if (rest.bytes > 0 && n > 0)
+    ret[n++] = rest;
+  divide_tenths(ret, n, explain_error_tenths(g));
   return n;
 }
 
-void explain_add_percent(struct text *t, const struct group *g,
-                         uint64_t bytes) {
-  double pss = (double)amounts_get(&g->amounts, AMOUNT_PSS);
-  double percent = 100 * (double)bytes / pss;
-
-  text_addf(t, "%.*f %%", percent < 9.95 ? 1 : 0, percent);
+void explain_add_tenths(struct text *t, unsigned tenths) {
+  text_addf(t, "%u.%u %%", tenths / 10, tenths % 10);
 }
 
 /* A line for each cause, because lines are cut at the terminal. */
-static void print_group(const struct group *g, const struct style *s) {
-  struct cause_part parts[ALL_CAUSES];
-  struct text t = {0};
+static void print_causes(const struct group *g, struct text *t,
+                         const struct style *s) {
+  struct cause_part parts[CAUSE_PARTS];
   size_t n = explain_causes(g, parts);
 
-  if (n == 0)
-    return;
-  text_add(&t, "group ");
-  text_add_name(&t, g->name, s);
-  text_print(&t, COLOUR_BOLD, s);
-  begin(&t, "pss");
-  text_add_bytes(&t, amounts_get(&g->amounts, AMOUNT_PSS), s);
-  text_add_name(&t, s->is_utf8 ? " ± " : " +- ", s);
-  explain_add_percent(&t, g, g->pss_error);
-  text_add(&t, ":");
-  text_print(&t, COLOUR_NONE, s);
-  for (size_t i = 0; i < n; i++) {
-    begin(&t, "");
-    explain_add_percent(&t, g, parts[i].bytes);
-    text_addf(&t, " because %s%s", parts[i].words, i + 1 < n ? "," : "");
-    text_print(&t, COLOUR_NONE, s);
+  begin(t, "pss");
+  text_add_bytes(t, amounts_get(&g->amounts, AMOUNT_PSS), s);
+  if (has_relative_error(g)) {
+    text_add_name(t, s->is_utf8 ? " ± " : " +- ", s);
+    explain_add_tenths(t, explain_error_tenths(g));
+    text_add(t, n > 0 ? ":" : is_worth_showing(g) ? ", of unknown causes" : "");
   }
+  text_print(t, COLOUR_NONE, s);
+  while (n > 0 && parts[n - 1].tenths == 0)
+    n--;
+  for (size_t i = 0; i < n; i++) {
+    if (parts[i].tenths == 0)
+      continue;
+    begin(t, "");
+    explain_add_tenths(t, parts[i].tenths);
+    text_addf(t, " because %s%s", parts[i].words, i + 1 < n ? "," : "");
+    text_print(t, COLOUR_NONE, s);
+  }
+}
+
+static void print_group_name(const struct group *g, struct text *t,
+                             const struct style *s) {
+  text_clear(t);
+  text_add(t, "group ");
+  text_add_name(t, g->name, s);
+  text_print(t, COLOUR_BOLD, s);
+}
+
+/* Of all groups, those with an error that is worth showing. */
+static void print_error(const struct group *g, const struct style *s) {
+  struct text t = {0};
+
+  if (!is_worth_showing(g) || !g->pss_error_by)
+    return;
+  print_group_name(g, &t, s);
+  print_causes(g, &t, s);
   text_done(&t);
 }
 
@@ -417,17 +532,23 @@ static void find_reasons(const struct document *d,
   free(is_idle);
 }
 
+static void print_titles(const struct style *s) {
+  struct text t = {0};
+
+  text_addf(&t, "%9s %9s %9s %9s  RULE", "MATCHED", "INHERITED", "CONTINUED",
+            "SHADOWED");
+  text_print(&t, COLOUR_BOLD, s);
+  text_done(&t);
+}
+
 void explain_rules(const struct document *d, const struct style *s) {
   struct style style = *s;
   struct text t = {0};
   struct tally *tallies = count(d);
 
-  text_addf(&t, "%9s %9s %9s %9s  RULE", "MATCHED", "INHERITED", "CONTINUED",
-            "SHADOWED");
-  text_print(&t, COLOUR_BOLD, s);
+  print_titles(s);
   for (size_t i = 0; i < d->n_rules; i++)
     print_tally(d, i, &tallies[i], s);
-  text_clear(&t);
   text_addf(&t, "%9ju %9s %9s %9s  none", (uintmax_t)tallies[d->n_rules].taken,
             "", "", "");
   text_print(&t, COLOUR_NONE, s);
@@ -436,6 +557,68 @@ void explain_rules(const struct document *d, const struct style *s) {
   for (size_t i = 0; i < sizeof(absences) / sizeof(*absences); i++)
     print_absence(d, i, s);
   find_reasons(d, print_reason, &style);
+  text_done(&t);
+  free(tallies);
+}
+
+/* ---- one group ---- */
+
+static bool is_word(const char *word, const char *key) {
+  return word && strcmp(word, key) == 0;
+}
+
+/* The members by their source, and those that were deferred. */
+static void print_members(const struct document *d, const struct group *g,
+                          struct text *t, const struct style *s) {
+  const char *label = "members";
+
+  for (size_t i = 0; i < sizeof(all_words) / sizeof(*all_words); i++) {
+    const char *key = all_words[i].key;
+    size_t n = 0;
+
+    for (size_t k = 0; k < d->n_processes; k++) {
+      const struct process *p = &d->processes[k];
+
+      n += process_is_in(p, g->name) &&
+           (is_word(p->source, key) || is_word(p->deferred, key));
+    }
+    if (n == 0)
+      continue;
+    begin(t, label);
+    text_addf(t, "%zu: %s", n, all_words[i].words);
+    text_print(t, COLOUR_NONE, s);
+    label = "";
+  }
+}
+
+/* Its control group, or the nearest and why it has no values. */
+static void print_cgroup(const struct group *g, struct text *t,
+                         const struct style *s) {
+  begin(t, "cgroup");
+  text_add_name(t, g->cgroup ? g->cgroup : "none", s);
+  for (size_t i = 0; i < sizeof(absences) / sizeof(*absences); i++)
+    if (is_word(g->cgroup_absence, absences[i].absence))
+      text_addf(t, ", without values: %s", absences[i].words);
+  if (g->cgroup || g->cgroup_absence)
+    text_print(t, COLOUR_NONE, s);
+}
+
+static void print_one_group(const struct document *d, const struct group *g,
+                            const struct style *s) {
+  struct tally *tallies = count(d);
+  struct text t = {0};
+
+  heading_print(d, s);
+  text_print(&t, COLOUR_NONE, s);
+  print_group_name(g, &t, s);
+  print_members(d, g, &t, s);
+  print_cgroup(g, &t, s);
+  print_causes(g, &t, s);
+  if (g->rule != MISSING) {
+    text_print(&(struct text){0}, COLOUR_NONE, s);
+    print_titles(s);
+    print_tally(d, g->rule, &tallies[g->rule], s);
+  }
   text_done(&t);
   free(tallies);
 }
@@ -473,8 +656,30 @@ static void write_amounts(const struct process *p, struct json_lines *j) {
   json_lines_whole(j, "uss_error", p->uss_error);
 }
 
+/* JSON is UTF-8 in any locale. */
+static const struct style utf8 = {.is_utf8 = true};
+
+static void write_selection(const struct document *d, const struct process *p,
+                            struct json_lines *j) {
+  json_lines_begin(j, "seen_as", '[');
+  selectors_show(p, &utf8, write_reason, j);
+  json_lines_end(j, ']');
+  json_lines_begin(j, "not_in", '[');
+  for (uint64_t i = 0; i < passed_rules(d, p); i++) {
+    if (is_matched_by(p, i))
+      continue;
+    json_lines_begin(j, NULL, '{');
+    write_rule(j, d, i);
+    json_lines_begin(j, "reasons", '[');
+    selectors_explain(d->rules[i], p, &utf8, write_reason, j);
+    json_lines_end(j, ']');
+    json_lines_end(j, '}');
+  }
+  json_lines_end(j, ']');
+}
+
 static void write_process(const struct document *d, const struct process *p,
-                          struct json_lines *j) {
+                          bool is_one, struct json_lines *j) {
   json_lines_begin(j, NULL, '{');
   json_lines_whole(j, "pid", p->pid);
   json_lines_text(j, "comm", p->comm);
@@ -485,6 +690,8 @@ static void write_process(const struct document *d, const struct process *p,
   json_lines_flag(j, "inherited", p->is_inherited);
   write_other_rules(d, p, true, "continued", j);
   write_other_rules(d, p, false, "shadowed", j);
+  if (is_one)
+    write_selection(d, p, j);
   json_lines_text(j, "source", p->source);
   json_lines_whole(j, "pages_sampled", p->pages_sampled);
   json_lines_real(j, "age", p->age);
@@ -496,7 +703,7 @@ static void write_process(const struct document *d, const struct process *p,
 }
 
 static void write_group(const struct group *g, struct json_lines *j) {
-  struct cause_part parts[ALL_CAUSES];
+  struct cause_part parts[CAUSE_PARTS];
   size_t n = explain_causes(g, parts);
 
   json_lines_begin(j, NULL, '{');
@@ -515,10 +722,12 @@ static void write_group(const struct group *g, struct json_lines *j) {
   json_lines_end(j, '}');
 }
 
-static void write_groups(const struct document *d, struct json_lines *j) {
+static void write_groups(const struct document *d, const struct group *only,
+                         struct json_lines *j) {
   json_lines_begin(j, "groups", '[');
   for (size_t i = 0; i < d->n_groups; i++)
-    write_group(&d->groups[i], j);
+    if (!only || only == &d->groups[i])
+      write_group(&d->groups[i], j);
   json_lines_end(j, ']');
 }
 
@@ -563,55 +772,67 @@ static bool is_wanted(const struct options *o, const struct process *p) {
   return o->pid == MISSING || p->pid == o->pid;
 }
 
-static void print_all(const struct document *d, const struct options *o,
-                      const struct style *s) {
-  bool is_whole = o->pid == MISSING;
-
-  if (is_whole) {
-    heading_print(d, s);
-    text_print(&(struct text){0}, COLOUR_NONE, s);
-  }
+static void print_processes(const struct document *d, const struct options *o,
+                            const struct style *s) {
   for (size_t i = 0; i < d->n_processes; i++)
     if (is_wanted(o, &d->processes[i]))
-      print_process(d, &d->processes[i], s);
-  if (!is_whole)
-    return;
+      print_process(d, &d->processes[i], o->pid != MISSING, s);
+}
+
+static void print_all(const struct document *d, const struct options *o,
+                      const struct style *s) {
+  heading_print(d, s);
+  text_print(&(struct text){0}, COLOUR_NONE, s);
+  print_processes(d, o, s);
   for (size_t i = 0; i < d->n_groups; i++)
-    print_group(&d->groups[i], s);
+    print_error(&d->groups[i], s);
   if (d->n_processes > 0)
     text_print(&(struct text){0}, COLOUR_NONE, s);
   explain_rules(d, s);
 }
 
+/* group: of -g, or NULL. */
 static void write_all(const struct document *d, const struct options *o,
-                      FILE *out) {
+                      const struct group *group, FILE *out) {
   struct json_lines j = {.out = out};
 
   json_lines_begin(&j, NULL, '{');
   heading_write(d, &j);
   json_lines_begin(&j, "processes", '[');
-  for (size_t i = 0; i < d->n_processes; i++)
+  for (size_t i = 0; i < d->n_processes && !group; i++)
     if (is_wanted(o, &d->processes[i]))
-      write_process(d, &d->processes[i], &j);
+      write_process(d, &d->processes[i], o->pid != MISSING, &j);
   json_lines_end(&j, ']');
   if (o->pid == MISSING) {
-    write_groups(d, &j);
+    write_groups(d, group, &j);
     write_rules(&j, d);
   }
   json_lines_end(&j, '}');
 }
 
+static bool has_process(const struct document *d, const struct options *o) {
+  for (size_t i = 0; i < d->n_processes; i++)
+    if (is_wanted(o, &d->processes[i]))
+      return true;
+  return false;
+}
+
 int explain_print(const struct document *d, const struct options *o,
                   const struct style *s, struct config_error *reason) {
-  bool has_any = o->pid == MISSING;
+  const struct group *group = o->group ? document_group(d, o->group) : NULL;
 
-  for (size_t i = 0; i < d->n_processes && !has_any; i++)
-    has_any = is_wanted(o, &d->processes[i]);
-  if (!has_any)
+  if (o->group && !group)
+    return config_error_set(reason, "there is no group \"%s\"",
+                            QUOTED(o->group));
+  if (o->pid != MISSING && !has_process(d, o))
     return config_error_set(reason, "there is no process %ju",
                             (uintmax_t)o->pid);
   if (o->is_json)
-    write_all(d, o, s->out);
+    write_all(d, o, group, s->out);
+  else if (group)
+    print_one_group(d, group, s);
+  else if (o->pid != MISSING)
+    print_processes(d, o, s);
   else
     print_all(d, o, s);
   return 0;

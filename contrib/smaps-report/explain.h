@@ -6,8 +6,8 @@
 #include "options.h"
 
 /*
- * Explains one process, or all of them with a summary by rule. Returns 0, or
- * -EINVAL with the reason if there is no such process.
+ * Explains one process, one group, or all of them with a summary by rule.
+ * Returns 0, or -EINVAL with the reason if there is no such process or group.
  */
 int explain_print(const struct document *d, const struct options *o,
                   const struct style *s, struct config_error *reason);
@@ -22,17 +22,29 @@ void explain_rules(const struct document *d, const struct style *s);
 bool *explain_idle_rules(const struct document *d);
 
 struct cause_part {
-  const char *name; /* the key */
+  const char *name; /* the key; "rest" of what no other part has */
   const char *words;
   uint64_t bytes;
+  unsigned tenths; /* of a per cent of PSS; 0 is not worth showing */
 };
 
-/* Lists the parts of a tenth of the error or more, the largest first. Returns
- * their number: 0 if the parts or PSS are unknown, or if the error is less than
- * a thousandth of PSS. */
-size_t explain_causes(const struct group *g, struct cause_part ret[ALL_CAUSES]);
+/* Named causes, and the rest. */
+#define CAUSE_PARTS (ALL_CAUSES + 1)
 
-/* Adds "1.5 %": the bytes by the group's PSS, which is known and not 0. */
-void explain_add_percent(struct text *t, const struct group *g, uint64_t bytes);
+/*
+ * Divides the error of the group's PSS: the causes, the largest first, and then
+ * the rest. The parts add up to the error, and their tenths to the error in
+ * tenths of a per cent, rounded. Returns their number: 0 if the parts or PSS
+ * are unknown, or if the error is less than a thousandth of PSS.
+ */
+size_t explain_causes(const struct group *g,
+                      struct cause_part ret[CAUSE_PARTS]);
+
+/* Adds "1.5 %". */
+void explain_add_tenths(struct text *t, unsigned tenths);
+
+/* The error of the group's PSS in tenths of a per cent of PSS; both are known,
+ * and PSS is not 0. */
+unsigned explain_error_tenths(const struct group *g);
 
 #endif

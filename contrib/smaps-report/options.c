@@ -200,7 +200,8 @@ static const struct definition {
     {"reverse", NULL, "reverse the order", SET(is_reversed, true), TABLES, 'r'},
     {"group", "REGEX", "show only groups of this name", WORD(REGEX, group),
      TABLES, 'g'},
-    {"group", "GROUP", "show only this group", WORD(NAME, group), DIFF, 'g'},
+    {"group", "GROUP", "show only this group", WORD(NAME, group),
+     DIFF | 1U << COMMAND_EXPLAIN, 'g'},
     {"processfilter", "REGEX", "show only processes of this name or command",
      WORD(REGEX, process_filter), TABLES, 'P'},
     {"userfilter", "REGEX", "show only processes of this user",
@@ -318,6 +319,8 @@ static int check_together(const struct options *o,
                             "one");
   if (o->watch_seconds > 0 && o->source)
     return config_error_set(reason, "--watch cannot be combined with --source");
+  if (o->command == COMMAND_EXPLAIN && o->group && o->pid != MISSING)
+    return config_error_set(reason, "-g cannot be combined with a PID");
   if (options_shows(o, ROW_AREA) &&
       (o->group || o->process_filter || o->user_filter))
     return config_error_set(reason, "-w cannot be combined with -g, -P or -U");

@@ -28,6 +28,9 @@ static const char *const shows[][WORDS_MAX] = {
     {"smaps-report", "-tj", "x", "x"},
     {"smaps-report", "explain", "x"},
     {"smaps-report", "explain", "-j", "x"},
+    {"smaps-report", "explain", "x", "1"},
+    {"smaps-report", "explain", "-j", "x", "1"},
+    {"smaps-report", "explain", "-g", "g", "x"},
     {"smaps-report", "diff", "x", "x"},
     {"smaps-report", "diff", "--json", "-s", "uss", "x", "x"},
 };

@@ -367,12 +367,11 @@ def unique(pairs):
 
 
 def check_causes(group):
-    """They are at least a hundredth of the error each, and add up to it."""
+    """They add up to the error, but for the rounding of each."""
     parts, error = group["pss_error_by"], group["pss_error"]
     check_keys("causes", parts, {f"{cause}?": whole for cause in CAUSES})
-    require(all(part >= error // 100 for part in parts.values()), group)
-    least = error * (1 - (len(CAUSES) - len(parts)) / 100) - len(CAUSES)
-    require(least <= sum(parts.values()) <= error, group)
+    require(all(part > 0 for part in parts.values()), group)
+    require(error - len(CAUSES) <= sum(parts.values()) <= error, group)
 
 
 def parse(raw):

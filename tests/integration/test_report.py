@@ -2,6 +2,7 @@
 tests/fixtures/snapshot. `live` and `check`: test_live."""
 
 import json
+import re
 
 from report import (
     CAPTURE,
@@ -540,17 +541,39 @@ class CausesOfErrors(ReportTest):
 
     def test_they_are_explained(self):
         lines = [
-            "group postgres",
             "  pss          100.0M ± 3.0 %:",
             f"               2.0 % because {self.WORDS[0]},",
             f"               1.0 % because {self.WORDS[1]}",
             "",
         ]
-        self.assertIn("\n".join(lines), self.report("explain", self.path))
+        for args in [], ["-g", "postgres"]:
+            text = self.report("explain", *args, self.path)
+            self.assertIn("\n".join(lines), text)
+            self.assertIn("\ngroup postgres\n", text)
         text = self.report("explain", self.path, env=environment(LC_ALL="C"))
         self.assertIn("100.0M +- 3.0 %:\n", text)
         self.assertNotIn("±", self.report("explain", STATE))
         self.assertNotIn("3.0 %", self.report("explain", self.path, 701))
+
+    def test_all_of_the_error_is_explained(self):
+        """14 of 18 % had a cause of a tenth of the error or more."""
+        document = load(STATE)
+        group = group_of(document, "postgres")
+        group["usage"]["pss"] = 1000 * MIB
+        by = {
+            "time": 90.4, "copies": 50.3, "reading": 17, "statm": 7.2, "swap": 6.1,
+            "files": 5, "freed": 2.4, "ksm": 1,
+        }  # fmt: skip
+        group["pss_error_by"] = {key: int(mib * MIB) for key, mib in by.items()}
+        group["pss_error"] = int(180 * MIB)
+        text = self.report("explain", "-g", "postgres", self.write(document))
+        tenths = [int(10 * float(x)) for x in re.findall(r"(\S+) % because", text)]
+        self.assertEqual(tenths, [90, 51, 17, 7, 6, 5, 2, 2])
+        self.assertIn("± 18.0 %:", text)
+        self.assertEqual(sum(tenths), 180)
+        del group["pss_error_by"]
+        text = self.report("explain", "-g", "postgres", self.write(document))
+        self.assertIn("± 18.0 %, of unknown causes\n", text)
 
     def test_they_are_in_json(self):
         groups = json.loads(self.report("explain", "-j", self.path))["groups"]
@@ -563,6 +586,11 @@ class CausesOfErrors(ReportTest):
             [
                 ("fork", by["fork"], self.WORDS[0]),
                 ("swap", by["swap"], self.WORDS[1]),
+                (
+                    "rest",
+                    by["time"],
+                    "of causes that have less than a hundredth of it each",
+                ),
             ],
         )
         self.assertEqual(

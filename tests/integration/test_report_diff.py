@@ -44,8 +44,45 @@ class Explaining(ReportTest):
         self.assertEqual(process["source"], "estimated")
         self.assertEqual(process["pss_error"], 20 * KIB)
         one = json.loads(self.report("explain", "-j", STATE, 701))
-        self.assertEqual(one["processes"], [process])
+        (alone,) = one["processes"]
+        self.assertIn('Unit "postgresql@15-main.service"', alone.pop("seen_as"))
+        self.assertEqual(alone.pop("not_in"), [])
+        self.assertEqual(alone, process)
         self.assertNotIn("rules", one)
+
+    def test_one_group(self):
+        text = self.report("explain", "-g", "postgres", STATE)
+        for line in (
+            "group postgres",
+            '        1         2         0         0  1: Group "postgres" User ',
+            "  members      1: read from the kernel in this interval\n"
+            "               1: estimated from an earlier reading\n"
+            "               1: never read: guessed from the rest of its group\n"
+            "               1: ReadBudget was used up\n",
+            "  pss          107.4M ± 0.0 %\n",
+        ):
+            self.assertIn(f"\n{line}", text)
+        for pid in (700, 701, 702):
+            self.assertNotIn(str(pid), text)
+        document = json.loads(self.report("explain", "-j", "-g", "postgres", STATE))
+        self.assertEqual(document["processes"], [])
+        self.assertEqual([g["name"] for g in document["groups"]], ["postgres"])
+        self.assert_fails('no group "postgre"', "explain", "-g", "postgre", STATE)
+
+    def test_the_control_group_of_a_group(self):
+        document = load(STATE)
+        group_of(document, "postgres").update(cgroup="/a/pg.service")
+        group_of(document, "other").update(cgroup="/a", cgroup_absence="shared")
+        path = self.write(document)
+        self.assertIn(
+            "\n  cgroup       /a/pg.service\n",
+            self.report("explain", "-g", "postgres", path),
+        )
+        self.assertIn(
+            "\n  cgroup       /a, without values: "
+            "its control group has other processes, too\n",
+            self.report("explain", "-g", "other", path),
+        )
 
     def test_every_way_of_reading_has_words(self):
         for pid, words in {

@@ -2,6 +2,7 @@
 kernel's values of processes. That there is never half of one: test_capture_end.
 """
 
+import json
 import math
 import os
 import pwd
@@ -25,6 +26,7 @@ from harness import (
     unprivileged_user,
     wait_until,
 )
+from report import run
 from snapshot import (
     SmallDisk,
     StateFile,
@@ -222,6 +224,70 @@ class Values(StateTest):
         self.assertEqual(one["starttime"], int(fields[19]))
         self.assertEqual(one["threads"], count_threads(shape.root))
         self.assertEqual(one["threads"], 3)
+
+
+class Explained(StateTest):
+    """smaps-report explain, on the document of a real daemon."""
+
+    def test_why_rules_do_not_take_a_process(self):
+        shape = self.start_shape("anon", name="web", mib=4)
+        line = Path(f"/proc/{shape.root}/cmdline").read_bytes().split(b"\0")[0]
+        exe = os.readlink(f"/proc/{shape.root}/exe")
+        self.start_state(
+            group("wrong", 'Comm "web@"', 'Unit "no-such.service"'),
+            group("name", 'Comm "web"', 'Comm "wib@"', f'Executable "{exe}"'),
+            group("pid", 'PidFile "/run/no such.pid"'),
+            'ProcessMatch "line" "^no such (line|program)$"',
+            group("view", f'CommandLineMatch "{exe[:3]}"', "Continue true"),
+            group("taken", f'Executable "{exe}"'),
+        )
+        document = self.next_state()
+        path = stage().new_directory() / "document.json"
+        path.write_text(json.dumps(document) + "\n")
+        (one,) = json.loads(run("explain", "-j", path, shape.root).text)["processes"]
+        self.assertEqual(one["groups"], ["view", "taken"])
+        self.assertEqual(
+            {rule["rule_number"]: rule["reasons"] for rule in one["not_in"]},
+            {
+                1: ['Unit "no-such.service" does not match'],
+                2: ['Comm "web" does not match', f'Comm "wib{TAG}" does not match'],
+                3: ['PidFile "/run/no such.pid" names another process, or none'],
+                4: ['ProcessMatch "line" "^no such (line|program)$" does not match'],
+            },
+        )
+        self.assertIn(f'Comm "web{TAG}"', one["seen_as"])
+        self.assertIn(f'Executable "{exe}"', one["seen_as"])
+        self.assertIn(f'CommandLine "{line.decode()}', one["seen_as"][1])
+        text = run("explain", path, shape.root).text
+        self.assertIn(
+            '\n  not in rule  1: <Group "wrong"> '
+            f'Comm "web{TAG}"; Unit "no-such.service"\n'
+            '               Unit "no-such.service" does not match\n',
+            text,
+        )
+
+    def test_the_explanation_agrees_with_the_matcher(self):
+        """Of the processes of this host, whatever these are."""
+        self.start_state(
+            group("root", 'User "0"', 'CommandLine "*python*"'),
+            group("none", 'Unit ""', 'CommMatch "^(ba|da)?sh$"'),
+            group("any", 'Executable "/usr/*"', 'Slice ""'),
+            group("both", 'CommandLineMatch "-[a-z]{1,9} "', 'User "[!0-9]*"'),
+        )
+        document = self.next_state()
+        path = stage().new_directory() / "document.json"
+        path.write_text(json.dumps(document) + "\n")
+        for process in document["processes"]:
+            if process.get("source") == "unreadable":
+                continue
+            done = run("explain", "-j", path, process["pid"])
+            (one,) = json.loads(done.text)["processes"]
+            for rule in one["not_in"]:
+                self.assertIn(" does not match", rule["reasons"][0], one)
+            for i in {process.get("rule"), *process["also"]} & set(range(4)):
+                self.assertNotIn(
+                    i + 1, [rule["rule_number"] for rule in one["not_in"]], one
+                )
 
 
 class Sources(StateTest):

@@ -91,7 +91,7 @@ static void add_uptime(struct json *j, const struct scene *s,
     json_decimal(j, "uptime", seconds(u->uptime_ns));
 }
 
-/* Parts of less than a hundredth are left out. */
+/* Parts of less than a byte are left out. */
 static void add_causes(struct json *j, const struct group *g) {
   double error = (double)usage_pss_error(&g->usage), parts[ALL_CAUSES];
 
@@ -100,7 +100,7 @@ static void add_causes(struct json *j, const struct group *g) {
   usage_pss_parts(&g->usage, g->pss_causes, parts);
   json_object(j, "pss_error_by");
   for (int k = 0; k < ALL_CAUSES; k++)
-    if (parts[k] >= error / 100)
+    if (parts[k] >= 1)
       json_integer(j, cause_name((enum cause)k), amount_from(parts[k]));
   json_end_object(j);
 }

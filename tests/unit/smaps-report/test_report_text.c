@@ -302,6 +302,8 @@ static const struct {
     {"diff --fail-over 1.2.3 a b", "--fail-over \"1.2.3\""},
     {"explain f 1x", "PID \"1x\": expected the number of a process"},
     {"explain f 4294967296", "PID \"4294967296\""},
+    {"explain -g web f 7", "-g cannot be combined with a PID"},
+    {"explain -g", "-g: expected GROUP after it"},
     {"live --config= -k", "-C \"\": expected a path"},
     {"live -t --watch 1", "--watch cannot be combined with --total"},
     {"live -S x --watch 1", "--watch cannot be combined with --source"},

@@ -300,7 +300,7 @@ WORLD_TEST(unknown_values_of_a_process_are_left_out) {
   assert_source(d, 11, "unreadable");
 }
 
-/* The error of the group has its causes, except those below a hundredth. */
+/* The error of the group has its causes. */
 WORLD_TEST(an_estimate_has_an_age_and_an_error_with_its_cause) {
   struct fake f = fake_member(10, "g");
   parsed p, g;
