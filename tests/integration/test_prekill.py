@@ -1,0 +1,161 @@
+"""contrib/systemd/oomd/smaps-prekill: what it saves before a kill. A client of
+ours speaks as systemd-oomd 260 does (src/oom/oomd-util.c: one connection for each
+kill, a call of Notify, which ends in NUL, and a wait for the answer)."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+
+import harness
+from harness import KIB, IntegrationTest, read_rollup, stage, wait_until
+from report import REPORT
+
+PROGRAM = harness.ROOT / "contrib/systemd/oomd/smaps-prekill"
+METHOD = "io.systemd.oom.Prekill.Notify"
+
+
+class Prekill(IntegrationTest):
+    def setUp(self):
+        super().setUp()
+        self.directory = stage().new_directory()
+        self.cgroups = stage().new_directory()
+        self.address = str(stage().new_directory() / "smaps")
+        programs = stage().new_directory()
+        (programs / "smaps-report").symlink_to(REPORT)
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(self.address)
+        listener.listen()
+        self.log = stage().new_directory() / "log"
+
+        def pass_socket():
+            """As systemd does."""
+            os.dup2(listener.fileno(), 3)
+            os.set_inheritable(3, True)
+
+        with self.log.open("wb") as log:
+            self.program = subprocess.Popen(
+                [PROGRAM, self.directory, self.cgroups],
+                preexec_fn=pass_socket,
+                close_fds=False,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"},
+            )
+        listener.close()
+        self.addCleanup(self.program.wait)
+        self.addCleanup(self.program.kill)
+
+    def make_cgroup(self, path, pids):
+        directory = self.cgroups / path.lstrip("/")
+        directory.mkdir(parents=True)
+        (directory / "cgroup.procs").write_text("".join(f"{pid}\n" for pid in pids))
+
+    def send(self, raw):
+        """Returns the answer; b"" if there is none."""
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(harness.DEADLINE_SECONDS)
+            client.connect(self.address)
+            reply = b""
+            try:
+                client.sendall(raw)
+                client.shutdown(socket.SHUT_WR)
+                while piece := client.recv(4096):
+                    reply += piece
+            except ConnectionError:
+                pass  # closed before it was read to its end
+        return reply
+
+    def notify(self, cgroup, method=METHOD):
+        call = {"method": method, "parameters": {"cgroup": cgroup}}
+        reply = self.send(json.dumps(call).encode() + b"\0")
+        if not reply:
+            return None
+        self.assertEqual(reply[-1:], b"\0")
+        return json.loads(reply[:-1])
+
+    def copies(self):
+        return sorted(self.directory.iterdir())
+
+    def test_processes_are_saved_before_they_are_killed(self):
+        shape = self.start_shape("cow", name="doomed", mib=8, children=2)
+        other = self.start_shape("anon", name="other", mib=4)
+        root, *children = shape.pids
+        self.make_cgroup("/a.slice/web@1.service", [root])
+        self.make_cgroup("/a.slice/web@1.service/part", children)
+        self.make_cgroup("/a.slice/other.service", [other.root])
+        truth = {pid: read_rollup(pid) for pid in shape.pids}
+        self.assertEqual(self.notify("/a.slice/web@1.service"), {"parameters": {}})
+        for pid in shape.pids:
+            os.kill(pid, signal.SIGKILL)
+        (copy,) = self.copies()
+        self.assertRegex(copy.name, r"^\d{8}T\d{6}Z-web@1\.service$")
+        self.assertEqual(copy.stat().st_mode & 0o777, 0o700)
+        saved = {int(path.name) for path in copy.iterdir() if path.name.isdigit()}
+        self.assertEqual(saved, set(shape.pids))
+        report = copy / "report"
+        wait_until(
+            lambda: report.exists() and "[stack]" in report.read_text(), "the report"
+        )
+        done = subprocess.run(
+            [REPORT, "live", "--processes", "-j", "-S", copy],
+            capture_output=True, check=True,
+        )  # fmt: skip
+        rows = {row["pid"]: row for row in json.loads(done.stdout)[1:]}
+        for pid, rollup in truth.items():
+            # Pages of libraries move with who else has mapped them.
+            for amount in "pss", "uss":
+                self.assertAlmostEqual(
+                    rows[pid][amount], rollup[amount], delta=512 * KIB
+                )
+        self.assertIn("processes: 3, in", self.log.read_text())
+
+    def test_the_answer_comes_although_a_read_hangs(self):
+        shape = self.start_shape("anon", name="doomed", mib=4)
+        self.make_cgroup("/hung", [])
+        (self.cgroups / "hung/cgroup.procs").unlink()
+        os.mkfifo(self.cgroups / "hung/cgroup.procs")
+        self.make_cgroup("/well", [shape.root])
+        self.assertEqual(self.notify("/hung"), {"parameters": {}})
+        self.assertIn("processes: 0, not all, in", self.log.read_text())
+        self.assertEqual(self.notify("/well"), {"parameters": {}})
+        (copy,) = (path for path in self.copies() if path.name.endswith("-well"))
+        self.assertIn("Pss:", (copy / f"{shape.root}/smaps_rollup").read_text())
+
+    def test_bad_requests(self):
+        for cgroup in "/../etc", "relative", "/a/../../b", "", 7, ["/"], None:
+            self.assertIsNone(self.notify(cgroup), cgroup)
+        for method in 1, "org.varlink.service.GetInfo":
+            self.assertIsNone(self.notify("/", method=method), method)
+        for raw in b"", b"{\0", b"[]\0", b'{"method": []\0', b"\xff\0", b"x" * 70000:
+            self.assertEqual(self.send(raw), b"", raw[:20])
+        self.assertEqual(self.copies(), [])
+        self.make_cgroup("/fine", [os.getpid()])
+        self.assertEqual(self.notify("/fine"), {"parameters": {}})
+        self.assertEqual(self.copies()[0].name[-5:], "-fine")
+
+    def test_only_the_newest_copies_stay(self):
+        for i in range(12):
+            (self.directory / f"20260101T0000{i:02}Z-old.service").mkdir()
+        (self.directory / "other").mkdir()
+        self.make_cgroup("/new", [os.getpid()])
+        self.notify("/new")
+        wait_until(lambda: len(self.copies()) <= 11, "the old ones to go")
+        names = [path.name for path in self.copies()]
+        self.assertEqual(names[-1], "other")
+        self.assertEqual(names[0], "20260101T000003Z-old.service")
+        self.assertTrue(names[-2].endswith("Z-new"))
+
+    def test_units_have_the_socket_of_the_interface(self):
+        folder = PROGRAM.parent
+        text = (folder / "smaps-prekill.socket").read_text()
+        (path,) = re.findall("(?m)^ListenStream=(.*)$", text)
+        self.assertEqual(os.path.dirname(path), "/run/systemd/oomd.prekill.hook")
+        self.assertIn("SocketMode=0600", text)
+        timeout = re.search(
+            r"PrekillHookTimeoutSec=(\d+)s", (folder / "smaps.conf").read_text()
+        )
+        seconds = re.search(r"(?m)^SECONDS = (\S+)", PROGRAM.read_text())
+        self.assertLess(float(seconds.group(1)), int(timeout.group(1)))
