@@ -19,7 +19,7 @@ static const struct {
     [COMMAND_EXPLAIN] =
         {"explain", 1, 2, "FILE [PID]",
          "Shows the rule that took each process of a snapshot, and how the "
-         "process was\nread."},
+         "process was\nread. FILE may be live: this host now."},
     [COMMAND_DIFF] =
         {"diff", 2, 2, "OLD NEW",
          "Shows the groups, processes and mappings that differ between two "
@@ -174,7 +174,8 @@ static int parse_watch(struct options *o, const char *value,
 
 #define TABLES (1U << COMMAND_TABLE | 1U << COMMAND_LIVE)
 #define DIFF (1U << COMMAND_DIFF)
-#define RUNS (1U << COMMAND_LIVE | 1U << COMMAND_CHECK)
+#define EXPLAIN (1U << COMMAND_EXPLAIN)
+#define RUNS (1U << COMMAND_LIVE | 1U << COMMAND_CHECK | EXPLAIN)
 #define ALL ((1U << COMMANDS) - 1)
 
 #define PARSE(name) PARSED, parse_##name, 0, 0
@@ -201,7 +202,7 @@ static const struct definition {
     {"group", "REGEX", "show only groups of this name", WORD(REGEX, group),
      TABLES, 'g'},
     {"group", "GROUP", "show only this group", WORD(NAME, group),
-     DIFF | 1U << COMMAND_EXPLAIN, 'g'},
+     DIFF | EXPLAIN, 'g'},
     {"processfilter", "REGEX", "show only processes of this name or command",
      WORD(REGEX, process_filter), TABLES, 'P'},
     {"userfilter", "REGEX", "show only processes of this user",
@@ -236,11 +237,11 @@ static const struct definition {
     {"fail-over", "LIMIT", "exit 1 if a group's PSS grew by more: 10% or 64M",
      PARSE(limit), DIFF, '\0'},
     {"json", NULL, "print JSON, in bytes and seconds", SET(is_json, true),
-     TABLES | DIFF | 1U << COMMAND_EXPLAIN, 'j'},
+     TABLES | DIFF | EXPLAIN, 'j'},
     {"watch", "SECONDS", "show groups on a screen that refreshes", PARSE(watch),
      1U << COMMAND_LIVE, '\0'},
     {"source", "PATH", "read this directory, a captured /proc",
-     WORD(PATH, source), 1U << COMMAND_LIVE, 'S'},
+     WORD(PATH, source), 1U << COMMAND_LIVE | EXPLAIN, 'S'},
     {"config", "FILE", "read this configuration of collectd",
      WORD(PATH, config), RUNS, 'C'},
     {"help", NULL, "show this help", SET(wants_help, true), ALL, 'h'},
@@ -306,6 +307,17 @@ static size_t count_stdin(const struct options *o) {
   for (size_t i = 0; i < o->n_files; i++)
     n += strcmp(o->files[i], "-") == 0;
   return n;
+}
+
+/* "explain live" reads the host, as live does: without a file. */
+static int take_live(struct options *o, struct config_error *reason) {
+  if (o->command != COMMAND_EXPLAIN || o->n_files == 0)
+    return 0;
+  if (strcmp(o->files[0], "live") == 0)
+    o->n_files = 0;
+  else if (o->config || o->source)
+    return config_error_set(reason, "-C and -S need the word live as FILE");
+  return 0;
 }
 
 static int check_together(const struct options *o,
@@ -474,6 +486,8 @@ int options_parse(int argc, char **argv, struct options *ret,
       return config_error_set(reason, "expected %s; see --help",
                               commands[o.command].operands);
     rc = check_together(&o, reason);
+    if (rc == 0)
+      rc = take_live(&o, reason);
   }
   if (rc == 0)
     *ret = o;

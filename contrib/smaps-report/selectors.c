@@ -46,13 +46,11 @@ static void add_value(struct text *t, const char *value,
     text_addf(t, " and %zu more bytes", len - n);
 }
 
-/* What the kernel can refuse is unknown; a process may be in no unit. */
-static const char *why_without(int attribute) {
-  if (attribute == ATTRIBUTE_COMMAND_LINE)
-    return ": unknown, or left out by CommandLines";
-  return attribute == ATTRIBUTE_COMM || (REFUSABLE_ATTRIBUTES >> attribute) & 1
-             ? ": unknown"
-             : ": none";
+/* NULL is unknown, if the kernel can refuse to show the attribute or the user
+ * can leave it out; or else the process has none: it is in no unit. */
+static bool is_unknown(const struct attributes *id, enum attribute a) {
+  return !id->value[a] &&
+         (a == ATTRIBUTE_COMM || (REFUSABLE_ATTRIBUTES >> a) & 1);
 }
 
 void selectors_show(const struct process *p, const struct style *s,
@@ -66,7 +64,7 @@ void selectors_show(const struct process *p, const struct style *s,
     if (id.value[i])
       add_value(&t, id.value[i], s);
     else
-      text_add(&t, why_without(i));
+      text_add(&t, is_unknown(&id, (enum attribute)i) ? ": unknown" : ": none");
     add(ctx, t.bytes);
   }
   text_done(&t);
@@ -198,7 +196,9 @@ static enum verdict try(const struct found *f, const struct attributes *id,
     return NOT_TRIED;
   *ret_attribute = s.attribute;
   value = s.test == SELECT_PID_FILE ? NULL : id->value[s.attribute];
-  if (f->is_whole && (!value || strlen(value) <= VALUE_MAX))
+  if (f->is_whole &&
+      (value ? strlen(value) <= VALUE_MAX
+             : s.test == SELECT_PID_FILE || !is_unknown(id, s.attribute)))
     rc = selector_match(&s, id, 0, NULL);
   selector_done(&s);
   return rc < 0 ? NOT_TRIED : rc > 0 ? MATCHES : FAILS;
@@ -212,7 +212,7 @@ static void add_failure(const struct found *f, enum attribute attribute,
   text_clear(t);
   text_add_name(t, text, s);
   text_add(t, verdict == NOT_TRIED
-                  ? ": not tried here: cut, too large, or a mistake"
+                  ? ": not tried here: unknown, cut, or too large"
               : attribute == ATTRIBUTES ? " names another process, or none"
                                         : " does not match");
   free(text);

@@ -191,6 +191,34 @@ class Reasons(TreeTest):
         (reason,) = json.loads(self.report("explain", "-j", path))["reasons"]
         self.assertIn("The command line of 1 process", reason)
 
+    def test_explain_reads_this_host_and_the_configuration(self):
+        """No state file is needed to find a wrong selector."""
+        pid = self.tree.add("/usr/sbin/nginx", cgroup="/a.slice/nginx@1.service")
+        rules = '<Group "web">\nUnit "nginx.service"\n</Group>'
+        args = "live", "-S", self.tree.path, "-C", self.configure(rules)
+        # The tree has no whole rollup, which standard error says.
+        text = run("explain", *args, pid).text
+        self.assertIn("  group        rest\n", text)
+        self.assertIn('               Unit "nginx@1.service"\n', text)
+        self.assertIn(
+            '  not in rule  1: <Group "web"> Unit "nginx.service"\n'
+            '               Unit "nginx.service" does not match\n',
+            text,
+        )
+        text = run("explain", *args, "-g", "web").text
+        self.assertIn(" 0         0         0         0  1: <Group", text)
+        done = run("explain", *args, "-j", pid)
+        (process,) = json.loads(done.text)["processes"]
+        self.assertEqual([one["rule_number"] for one in process["not_in"]], [1])
+        path = self.directory / "collectd.conf"
+        path.write_text(path.read_text().replace('Other "rest"\n', ""))
+        text = run("explain", *args, pid).text
+        self.assertIn("  groups       none\n  rule         none matches\n", text)
+        self.assertIn('               Unit "nginx.service" does not match\n', text)
+        done = run("explain", *args, 7)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("live: there is no process 7", done.words)
+
     def test_name_of_a_thread(self):
         for _ in range(3):
             self.tree.add("x", comm="MainThread", exe="/opt/node/bin/node")

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define NO_MATCH " does not match\n"
-#define NOT_TRIED ": not tried here: cut, too large, or a mistake\n"
+#define NOT_TRIED ": not tried here: unknown, cut, or too large\n"
 #define ALL_MATCH                                                              \
   "its selectors match now; a %{...} of its name may be unknown\n"
 
@@ -109,6 +109,21 @@ TEST(a_pattern_that_is_cut_is_not_tried) {
            0);
   text = explain(rule, &worker);
   assert_non_null(strstr(text, "...\"" NOT_TRIED));
+  free(text);
+}
+
+/* The kernel refuses some attributes, and CommandLines false leaves out one. */
+TEST(an_unknown_value_proves_nothing) {
+  struct process p = worker;
+  char *text;
+
+  p.command_line = p.exe = p.unit = NULL;
+  text = explain("<Group \"g\"> CommandLineMatch \"x\"; Executable \"/x\"; "
+                 "Unit \"x.service\"",
+                 &p);
+  assert_string_equal(text, "CommandLineMatch \"x\"" NOT_TRIED
+                            "Executable \"/x\"" NOT_TRIED
+                            "Unit \"x.service\"" NO_MATCH);
   free(text);
 }
 

@@ -303,6 +303,8 @@ static const struct {
     {"explain f 1x", "PID \"1x\": expected the number of a process"},
     {"explain f 4294967296", "PID \"4294967296\""},
     {"explain -g web f 7", "-g cannot be combined with a PID"},
+    {"explain -C x f", "-C and -S need the word live as FILE"},
+    {"explain -S x f 7", "-C and -S need the word live as FILE"},
     {"explain -g", "-g: expected GROUP after it"},
     {"live --config= -k", "-C \"\": expected a path"},
     {"live -t --watch 1", "--watch cannot be combined with --total"},
