@@ -65,6 +65,21 @@ static struct cell cgroup(const struct row *row) {
   return text(row->group->cgroup_absence ? NULL : row->group->cgroup);
 }
 
+/* PSS and swap, as htop calls it. */
+static struct cell epss(const struct row *row) {
+  uint64_t pss = amounts_get(row->amounts, AMOUNT_PSS);
+  struct cell cell =
+      bytes(amount_add(pss, amounts_get(row->amounts, AMOUNT_SWAP)));
+  const struct group *g = row->group;
+
+  if ((row->kind != ROW_GROUP && row->kind != ROW_USER) ||
+      cell.type == CELL_UNKNOWN)
+    return cell;
+  cell.is_least = (g->at_least & (1U << AMOUNT_PSS | 1U << AMOUNT_SWAP)) != 0;
+  cell.error = column_shown_error(g->pss_error, cell.whole);
+  return cell;
+}
+
 /* The part of the limit that is used. */
 static struct cell cgroup_percent(const struct row *row) {
   uint64_t used = row->group->cgroup_working_set;
@@ -146,6 +161,7 @@ static const struct {
     COLUMN("processes", COUNT, G(processes), U(processes), M(processes)),
     COLUMN("threads", COUNT, G(threads), P(threads), U(threads)),
     COLUMN("unreadable", COUNT, G(unreadable), U(unreadable)),
+    MADE(epss, BYTES, G(amounts), P(amounts), U(amounts), M(amounts)),
     COLUMN("coverage", PERCENT, G(coverage)),
     COLUMN("pss_error", BYTES, G(pss_error), P(pss_error), U(pss_error),
            M(pss_error)),

@@ -112,6 +112,28 @@ class Tables(ReportTest):
             self.assertEqual(amounts, sorted(amounts, reverse=not is_rising))
         self.assertEqual(pids("-rs", "pid"), sorted(uss, reverse=True))
 
+    def test_epss_is_pss_and_swap(self):
+        document = load(CAPTURE)
+        for kind in ("groups", "processes"):
+            for number, one in enumerate(document[kind]):
+                if "pss" in one.get("usage", {}):
+                    one["usage"]["swap"] = number * MIB
+        path = self.write(document)
+        for option, key in ("-G", "groups"), ("--processes", "processes"):
+            rows = self.json(option, "-s", "epss", "-c", "epss", path)
+            found = [row["epss"] for row in rows if "epss" in row]
+            wanted = [
+                one["usage"]["pss"] + one["usage"]["swap"]
+                for one in document[key]
+                if "pss" in one["usage"]
+            ]
+            self.assertEqual(found, sorted(wanted, reverse=True))
+            self.assertGreater(len(found), 1)
+        rows = self.json("-m", "-c", "pss,swap,epss", path)[1:]
+        self.assertGreater(len(rows), 1)
+        for row in rows:
+            self.assertEqual(row["epss"], row["pss"] + row["swap"])
+
     def test_mappings_by_name(self):
         rows = self.rows("-mH", "-M", r"\[heap", CAPTURE)
         self.assertEqual([row[-1] for row in rows], ["[heap]"])

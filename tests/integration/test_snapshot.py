@@ -58,7 +58,7 @@ PLACES = {
 }
 
 # Made of others, which a document has.
-QUOTIENTS = ("percent-relative_error", "percent-swapped")
+QUOTIENTS = ("memory-epss", "percent-relative_error", "percent-swapped")
 
 
 def place_of(metric):

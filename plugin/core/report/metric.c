@@ -5,10 +5,11 @@
 #include <string.h>
 #include <strings.h>
 
-/* The first two are amounts, and the first four need fields of the rollup. */
+/* The first two are amounts, and the first five need fields of the rollup. */
 enum source {
   FROM_ROLLUP,  /* a field of the rollup */
   FROM_DERIVED, /* computed from such fields */
+  FROM_SUM,     /* likewise, a sum of amounts; documents have the amounts */
   FROM_ERRORS,  /* likewise, the error of a field */
   FROM_PARTS,   /* likewise, as a percentage of others */
   FROM_STATM,
@@ -70,6 +71,7 @@ static double limit(const struct metric_subject *s) {
   }
 VALUE(uss, u->uss)
 VALUE(shared, u->rollup.bytes[ROLLUP_RSS] - u->uss)
+VALUE(epss, u->rollup.bytes[ROLLUP_PSS] + u->rollup.bytes[ROLLUP_SWAP_PSS])
 VALUE(size, u->size)
 VALUE(text, u->text)
 VALUE(data, u->data)
@@ -117,6 +119,7 @@ static const struct metric metrics[] = {
     AMOUNTS_IN_DETAIL(IN_DETAIL)
     SWAP_TOTAL_ROW(IN_DETAIL)
     LOCKED_ROW(IN_DETAIL)
+    {"epss", "memory", FROM_SUM, ROLLUP_SWAP_PSS, false, epss},
     {"uss_error", "memory", FROM_ERRORS, ROLLUP_PRIVATE_DIRTY, false,
      uss_error},
     {"relative_error", "percent", FROM_PARTS, ROLLUP_PSS, false,

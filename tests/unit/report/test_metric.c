@@ -27,8 +27,9 @@ static const char *const identifiers[] = {
     "memory-file_pmd_mapped", "memory-shared_hugetlb", "memory-private_hugetlb",
     "memory-swap_total", "memory-locked", "ps_vm", "ps_code", "ps_data",
     "memory-resident", "memory-resident_shared", "memory-uss_error",
-    "percent-relative_error", "percent-swapped", "memory-cgroup_file",
-    "memory-cgroup_kernel", "memory-page_tables", "memory-kernel_stack"};
+    "memory-epss", "percent-relative_error", "percent-swapped",
+    "memory-cgroup_file", "memory-cgroup_kernel", "memory-page_tables",
+    "memory-kernel_stack"};
 #define IN_ALL LENGTH(identifiers)
 
 /* The names of what the kernel prints. */
@@ -263,6 +264,7 @@ TEST(every_value_is_published_under_its_name) {
     snprintf(identifier, sizeof(identifier), "memory-%s", of_rollup[f]);
     check(&v, identifier, (double)u.rollup.bytes[f]);
   }
+  check(&v, "memory-epss", (250.0 + ROLLUP_SWAP_PSS + 1) * (double)MIB);
   check(&v, "memory-uss", uss * (double)MIB);
   check(&v, "memory-shared", (500 - uss) * (double)MIB);
   check(&v, "percent-swapped",
@@ -328,9 +330,10 @@ static void check_unknown(const struct values *v) {
     if (f != ROLLUP_RSS)
       check(v, identifier, UNKNOWN);
   }
-  check_all(v, "memory-uss=nan memory-shared=nan memory-pss_error=nan "
-               "memory-uss_error=nan percent-relative_error=nan "
-               "percent-swapped=nan percent-pss=nan percent-uss=nan");
+  check_all(
+      v, "memory-uss=nan memory-shared=nan memory-pss_error=nan "
+         "memory-uss_error=nan percent-relative_error=nan "
+         "memory-epss=nan percent-swapped=nan percent-pss=nan percent-uss=nan");
 }
 
 TEST(an_unknown_member_makes_statm_unknown_too) {
