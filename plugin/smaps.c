@@ -38,10 +38,15 @@ static value_list_t name_values(const char *group, const char *type,
 static void submit(cdtime_t now, const char *group, const char *type,
                    const char *type_instance, const double *values, size_t n) {
   value_list_t vl = name_values(group, type, type_instance);
+  bool is_derive = strcmp(type, "total_events") == 0;
   value_t list[VALUES_MAX];
 
+  /* A DERIVE has no NaN: while it is unknown, it is missing. */
+  if (is_derive && isnan(values[0]))
+    return;
   for (size_t i = 0; i < n; i++)
-    list[i].gauge = values[i];
+    list[i] = is_derive ? (value_t){.derive = (derive_t)values[i]}
+                        : (value_t){.gauge = values[i]};
   vl.values = list;
   vl.values_len = n;
   vl.time = now;

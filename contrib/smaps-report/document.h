@@ -99,6 +99,13 @@ struct group {
   uint64_t cgroup_file;
   uint64_t cgroup_kernel;
   uint64_t oom_kill;
+  uint64_t oomd_kill;
+  uint64_t cgroup_peak;
+  uint64_t cgroup_peak_ever;
+  double pressure_some; /* percent */
+  double pressure_full;
+  uint64_t events_high;
+  uint64_t events_max;
   uint64_t growth;    /* bytes a second */
   double until_limit; /* seconds */
   double last_known;  /* it has ended: its values are of this time */

@@ -57,6 +57,9 @@ static void look_for_key(const char *text, size_t size) {
 
   if (!cgroup_parse_keyed((struct span){text, size}, "oom_kill", &value))
     require(value == 4711);
+  value = 4711;
+  if (!cgroup_parse_pressure((struct span){text, size}, "some", &value))
+    require(value == 4711);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -54,6 +54,21 @@ class Cgroup:
             f"{bytes_}"
         )
 
+    def set_high(self, bytes_):
+        self.file("", "memory.high").write_text(f"{bytes_}")
+
+    def events(self):
+        """(high, max); version 1 has no high."""
+        text = self.file("memory.failcnt", "memory.events").read_text()
+        if self.is_v1:
+            return None, int(text)
+        words = dict(line.split() for line in text.splitlines())
+        return int(words["high"]), int(words["max"])
+
+    def peak(self):
+        name = self.file("memory.max_usage_in_bytes", "memory.peak")
+        return int(name.read_text())
+
     def usage(self):
         return int(self.usage_file.read_text())
 

@@ -2,7 +2,12 @@
 control groups of the memory controller."""
 
 import contextlib
+import math
+import os
+import signal
 import subprocess
+import tempfile
+import threading
 from pathlib import Path
 
 from cgroup import CgroupMixin
@@ -156,6 +161,157 @@ class Values(CgroupTest):
             lambda v: v == (32 * MIB,),
         )
         self.assertLess(cycle.memory("web", "cgroup"), 16 * MIB)
+
+
+class Asked(CgroupTest):
+    """What is read only if Report has it."""
+
+    def start_web(self, **options):
+        self.web = self.make_below("web")
+        self.shape = self.start_shape("anon", name="web", mib=4)
+        self.web.add(*self.shape.pids)
+        path = f"{self.web.path}*"
+        return self.start_collectd(
+            plugin('Report "detail"', group("web", f'Cgroup "{path}"')), **options
+        )
+
+    def need_v2(self):
+        if self.top.is_v1:
+            self.skipTest("the memory controller is of version 1")
+
+    def write_files(self, mib):
+        """Their page cache is charged to the control group, and given back.
+        That of a tmpfs, as /tmp often is, could not be; nor can dirty pages
+        be at once, so each piece is clean before the next."""
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
+            self.web.run(
+                f"dd if=/dev/zero of={directory}/file bs=1M count={mib} "
+                "oflag=dsync status=none"
+            )
+
+    def test_hits_of_the_limit_are_counted(self):
+        collectd = self.start_web()
+        collectd.next_cycle()
+        self.assertEqual(self.web.events()[1], 0)
+        self.web.set_limit(16 * MIB)
+        self.write_files(64)
+        high, most = self.web.events()
+        self.assertGreater(most, 0)
+        cycle = self.await_value(
+            collectd, "web", "total_events-events_max", lambda v: v == (most,)
+        )
+        if self.top.is_v1:
+            self.assertNotIn("total_events-events_high", cycle.groups["web"])
+            self.assertTrue(math.isnan(cycle.value("web", "count-oomd_kill")))
+            for name in "some", "full":
+                value = cycle.value("web", f"percent-pressure_{name}")
+                self.assertTrue(math.isnan(value), name)
+        else:
+            self.assertEqual(cycle.value("web", "total_events-events_high"), high)
+
+    def test_peak_of_its_life_is_the_kernels(self):
+        collectd = self.start_web()
+        collectd.next_cycle()
+        self.write_files(32)
+        peak = self.web.peak()
+        self.assertGreater(peak, 32 * MIB)
+        self.await_value(
+            collectd, "web", "memory-cgroup_peak_ever", lambda v: v == (peak,)
+        )
+        self.assertLess(self.web.usage(), 24 * MIB)
+
+    def test_peak_between_two_cycles_is_seen_and_forgotten(self):
+        self.need_v2()
+        collectd = self.start_web()
+        cycle = self.await_value(
+            collectd, "web", "memory-cgroup_peak", lambda v: v and v[0] >= 0
+        )
+        quiet = cycle.memory("web", "cgroup_peak")
+        self.assert_near(quiet, self.web.usage(), MIB, "peak")
+        self.write_files(32)
+        peak = self.web.peak()
+        cycle = self.await_value(
+            collectd, "web", "memory-cgroup_peak", lambda v: v and v[0] < peak
+        )
+        rows = collectd.values()["web"]["memory-cgroup_peak"]
+        self.assertIn(peak, [value for _, value in rows])
+        self.assert_near(
+            cycle.memory("web", "cgroup_peak"), self.web.usage(), MIB, "peak"
+        )
+        self.assertEqual(cycle.memory("web", "cgroup_peak_ever"), peak)
+
+    def test_pressure_above_memory_high(self):
+        self.need_v2()
+        collectd = self.start_web()
+        cycle = self.await_value(
+            collectd, "web", "percent-pressure_some", lambda v: v == (0,)
+        )
+        before = self.stalls()
+        self.web.set_high(6 * MIB)
+        # It cannot have that, and is throttled.
+        grower = threading.Thread(target=self.shape.grow, args=(8,))
+        grower.start()
+        self.addCleanup(grower.join)
+        pressed = self.await_value(
+            collectd, "web", "percent-pressure_some", lambda v: v and v[0] > 0
+        )
+        self.web.set_high("max")
+        grower.join()
+        self.assertGreater(pressed.value("web", "percent-pressure_full"), 0)
+        cycle = self.await_value(
+            collectd,
+            "web",
+            "total_events-events_high",
+            lambda v: v == (self.web.events()[0],),
+        )
+        self.assertGreater(cycle.value("web", "total_events-events_high"), 0)
+        self.assert_stalls(collectd, before)
+
+    def stalls(self):
+        """The microseconds of the lines some and full."""
+        text = (self.web.directory / "memory.pressure").read_text()
+        return [int(line.split("total=")[1]) for line in text.splitlines()]
+
+    def assert_stalls(self, collectd, before):
+        """The percentages of all intervals add up to what the kernel has
+        counted."""
+        collectd.next_cycle()
+        after = self.stalls()
+        values = collectd.values()["web"]
+        for name, begin, end in zip(("some", "full"), before, after):
+            rows = values[f"percent-pressure_{name}"]
+            seconds = sum(
+                percent / 100 * (time_ - earlier)
+                for (earlier, _), (time_, percent) in zip(rows, rows[1:])
+                if not math.isnan(percent)
+            )
+            self.assertGreater(end - begin, 0, name)
+            self.assert_near(seconds, (end - begin) / 1e6, 0.05 + seconds / 10, name)
+
+    def note(self, directory, name, count):
+        """As systemd-oomd does."""
+        try:
+            os.setxattr(directory, f"user.{name}", str(count).encode())
+        except OSError as error:
+            self.skipTest(f"no attributes: {error}")
+
+    def test_kills_by_systemd_oomd_are_seen_though_the_group_is_gone(self):
+        self.need_v2()
+        collectd = self.start_web()
+        self.await_value(collectd, "web", "count-oomd_kill", lambda v: v == (0,))
+        self.note(self.web.directory, "oomd_ooms", 1)
+        self.note(self.web.directory, "oomd_kill", 2)
+        self.await_value(collectd, "web", "count-oomd_kill", lambda v: v == (2,))
+        # In one interval, as after a kill, and no number is noted any more.
+        collectd.process.send_signal(signal.SIGSTOP)
+        self.note(self.web.directory, "oomd_ooms", 2)
+        self.shape.stop()
+        self.web.remove()
+        collectd.process.send_signal(signal.SIGCONT)
+        cycle = self.await_value(
+            collectd, "web", "count-oomd_kill", lambda v: v == (3,)
+        )
+        self.assertEqual(cycle.value("web", "count-oom_kill"), 0)
 
 
 class KeptFiles(CgroupTest):

@@ -631,6 +631,13 @@ class ControlGroups(ReportTest):
             cgroup_working_set=72 * MIB,
             cgroup_limit=96 * MIB,
             oom_kill=2,
+            oomd_kill=3,
+            cgroup_peak=97 * MIB,
+            cgroup_peak_ever=98 * MIB,
+            pressure_some=12.5,
+            pressure_full=0.25,
+            events_high=10,
+            events_max=11,
         )
         group_of(document, "other")["cgroup_absence"] = "not_asked"
         group_of(document, "by-postgres").update(
@@ -646,6 +653,17 @@ class ControlGroups(ReportTest):
         )
         rows = self.rows("-GH", "-c", names, "-g", "by-postgres", self.path)
         self.assertEqual(rows[0], ["-"] * 5)
+
+    def test_columns_of_what_only_some_ask_for(self):
+        names = (
+            "oomd_kill,cgroup_peak,cgroup_peak_ever,pressure_some,"
+            "pressure_full,events_high,events_max"
+        )
+        rows = self.rows("-GH", "-c", names, "-s", "pressure_some", self.path)
+        self.assertEqual(
+            rows[0], ["3", "99328", "100352", "12.5%", "0.2%", "10", "11"]
+        )
+        self.assertEqual(rows[1], ["-"] * 7)
 
     def test_the_reason_for_missing_values_is_explained(self):
         text = self.report("explain", self.path)

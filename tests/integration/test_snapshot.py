@@ -53,6 +53,13 @@ PLACES = {
     "memory-cgroup_file": ("cgroup_file",),
     "memory-cgroup_kernel": ("cgroup_kernel",),
     "count-oom_kill": ("oom_kill",),
+    "count-oomd_kill": ("oomd_kill",),
+    "memory-cgroup_peak": ("cgroup_peak",),
+    "memory-cgroup_peak_ever": ("cgroup_peak_ever",),
+    "percent-pressure_some": ("pressure_some",),
+    "percent-pressure_full": ("pressure_full",),
+    "total_events-events_high": ("events_high",),
+    "total_events-events_max": ("events_max",),
     "gauge-growth": ("growth",),
     "duration-until_limit": ("until_limit",),
 }

@@ -123,6 +123,31 @@ bool cgroup_parse_keyed(struct span text, const char *key, uint64_t *ret) {
   return false;
 }
 
+bool cgroup_parse_pressure(struct span text, const char *line,
+                           uint64_t *ret_us) {
+  struct cursor s = cursor_begin(text.text, text.len);
+  struct span found, part;
+
+  while (parse_line(&s, &found) && s.at > found.text + found.len) {
+    struct cursor at = cursor_begin(found.text, found.len);
+
+    if (!parse_word(&at, line) || !parse_char(&at, ' '))
+      continue;
+    while (parse_part(&at, ' ', &part)) {
+      struct cursor total = cursor_begin(part.text, part.len);
+      uint64_t us;
+
+      if (!parse_word(&total, "total="))
+        continue;
+      if (!parse_u64(&total, &us) || !cursor_is_done(&total))
+        return false;
+      *ret_us = us;
+      return true;
+    }
+  }
+  return false;
+}
+
 struct place {
   struct span slice, unit;
   bool is_relative;

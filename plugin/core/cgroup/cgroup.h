@@ -39,6 +39,12 @@ bool cgroup_parse_limit(struct span text, uint64_t *ret_bytes);
  * the same form): the number of the key. False if it has no such line. */
 bool cgroup_parse_keyed(struct span text, const char *key, uint64_t *ret);
 
+/* A file of the pressure stall information (psi.rst): the microseconds of the
+ * line "some" or "full" since the control group was made. False if it has no
+ * such line. */
+bool cgroup_parse_pressure(struct span text, const char *line,
+                           uint64_t *ret_us);
+
 /*
  * The next two functions search such a path. They return false and leave *ret
  * unchanged if the path has no unit or slice. The result points into the path.

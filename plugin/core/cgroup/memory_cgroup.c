@@ -1,11 +1,14 @@
 #include "cgroup/memory_cgroup.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "cgroup/cgroup.h"
@@ -14,13 +17,14 @@
  * the keys in memory.stat. */
 static const struct version {
   bool is_v1;
-  const char *mount, *usage, *limit, *kills, *file, *inactive_file;
+  const char *mount, *usage, *limit, *kills, *file, *inactive_file, *peak;
 } versions[] = {
     [CGROUP_UNIFIED] = {false, "/sys/fs/cgroup", "memory.current", "memory.max",
-                        "memory.events", "file", "inactive_file"},
+                        "memory.events", "file", "inactive_file",
+                        "memory.peak"},
     [CGROUP_V1] = {true, "/sys/fs/cgroup/memory", "memory.usage_in_bytes",
                    "memory.limit_in_bytes", "memory.oom_control", "total_cache",
-                   "total_inactive_file"}};
+                   "total_inactive_file", "memory.max_usage_in_bytes"}};
 
 /* A control group, with its directory open. */
 struct place {
@@ -152,11 +156,118 @@ static void read_stat(const struct place *place, struct memory_cgroup *m) {
     m->memory.known |= CGROUP_HAS_KERNEL;
 }
 
-void memory_cgroup_usage_path(enum cgroup_hierarchy hierarchy, const char *path,
-                              char *ret, size_t size) {
-  snprintf(ret, size, "%s%s/%s", versions[hierarchy].mount, path,
-           versions[hierarchy].usage);
+bool memory_cgroup_path(enum cgroup_hierarchy hierarchy, const char *path,
+                        enum cgroup_file file, char *ret, size_t size) {
+  const struct version *version = &versions[hierarchy];
+  const char *name = file == CGROUP_FILE_USAGE  ? version->usage
+                     : file == CGROUP_FILE_PEAK ? version->peak
+                                                : "";
+
+  if (version->is_v1 && file != CGROUP_FILE_USAGE)
+    return false;
+  snprintf(ret, size, "%s%s/%s", version->mount, path, name);
+  return true;
 }
+
+/* --- values that are read only if they are asked for --- */
+
+static void read_peak_ever(const struct place *place, struct memory_cgroup *m) {
+  m->memory.known &= ~CGROUP_HAS_PEAK_EVER;
+  if (read_number(place, place->fd, place->version->peak, NULL,
+                  &m->memory.peak_ever))
+    m->memory.known |= CGROUP_HAS_PEAK_EVER;
+}
+
+/* In version 1 there is nothing like memory.high, and failcnt counts what "max"
+ * does. */
+static void read_events(const struct place *place, struct memory_cgroup *m) {
+  struct span events;
+
+  m->memory.known &= ~(CGROUP_HAS_EVENTS_HIGH | CGROUP_HAS_EVENTS_MAX);
+  if (place->version->is_v1) {
+    if (read_number(place, place->fd, "memory.failcnt", NULL,
+                    &m->memory.events_max))
+      m->memory.known |= CGROUP_HAS_EVENTS_MAX;
+    return;
+  }
+  if (procfs_read_in(place->procfs, place->fd, "memory.events", &events) != 0)
+    return;
+  if (cgroup_parse_keyed(events, "high", &m->memory.events_high))
+    m->memory.known |= CGROUP_HAS_EVENTS_HIGH;
+  if (cgroup_parse_keyed(events, "max", &m->memory.events_max))
+    m->memory.known |= CGROUP_HAS_EVENTS_MAX;
+}
+
+/* Only version 2 has it. */
+static void read_stalls(const struct place *place, struct memory_cgroup *m) {
+  struct cgroup_stalls stalls = {.is_known = true};
+  struct span text;
+  struct stat st;
+
+  m->stalls.is_known = false;
+  if (place->version->is_v1 || fstat(place->fd, &st) < 0 ||
+      procfs_read_in(place->procfs, place->fd, "memory.pressure", &text) != 0 ||
+      !cgroup_parse_pressure(text, "some", &stalls.some_us) ||
+      !cgroup_parse_pressure(text, "full", &stalls.full_us))
+    return;
+  stalls.ino = st.st_ino;
+  stalls.read_ns = m->now_ns;
+  m->stalls = stalls;
+}
+
+/* An attribute that is missing counts as 0. */
+static bool read_attribute(int fd, const char *name, uint64_t *ret) {
+  char text[24];
+  ssize_t n = fgetxattr(fd, name, text, sizeof(text));
+  struct cursor s;
+  uint64_t value = 0;
+
+  if (n < 0 && errno != ENODATA)
+    return false;
+  s = cursor_begin(text, n < 0 ? 0 : (size_t)n);
+  if (n > 0 && (!parse_u64(&s, &value) || !cursor_is_done(&s)))
+    return false;
+  *ret = value;
+  return true;
+}
+
+void memory_cgroup_count_oomd(int dir_fd, struct oomd_counts *ret,
+                              bool *ret_is_removed) {
+  struct oomd_counts counts;
+
+  counts.is_known = read_attribute(dir_fd, "user.oomd_ooms", &counts.ooms) &&
+                    read_attribute(dir_fd, "user.oomd_kill", &counts.kills);
+  *ret = counts.is_known ? counts : (struct oomd_counts){0};
+  *ret_is_removed = faccessat(dir_fd, "cgroup.procs", F_OK, 0) < 0;
+}
+
+/* The place is open as O_PATH, which has no attributes. */
+static void read_oomd(const struct place *place, struct memory_cgroup *m) {
+  bool is_removed;
+  int fd = -1;
+
+  m->oomd.is_known = false;
+  procfs_announce(place->procfs, "the cgroup");
+  if (!place->version->is_v1)
+    fd = openat(place->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0)
+    return;
+  memory_cgroup_count_oomd(fd, &m->oomd, &is_removed);
+  close(fd);
+}
+
+static void read_extras(const struct place *place, struct memory_cgroup *m) {
+  if (m->wants & CGROUP_WANTS_PEAK_EVER)
+    read_peak_ever(place, m);
+  if (m->wants & CGROUP_WANTS_EVENTS)
+    read_events(place, m);
+  if (m->wants & CGROUP_WANTS_PRESSURE)
+    read_stalls(place, m);
+  if (m->wants & CGROUP_WANTS_OOMD)
+    read_oomd(place, m);
+}
+
+/* --- all of it --- */
 
 static void read_usage(const struct place *place, bool is_new,
                        struct memory_cgroup *m) {
@@ -236,6 +347,8 @@ static void read_place(const struct place *place, bool is_new,
   m->memory.is_found = !m->is_gone;
   if (m->wants & CGROUP_WANTS_KILLS)
     read_kills(place, m);
+  if (!m->is_gone)
+    read_extras(place, m);
   if (m->wants & CGROUP_WANTS_LIMIT && !m->is_gone) {
     m->memory.known &= ~CGROUP_HAS_LIMIT;
     read_stat(place, m);

@@ -3,7 +3,9 @@
  * cgroup-v1/memory.rst): the files memory.current, memory.events and
  * memory.stat of version 2, or their counterparts of version 1; and its limit,
  * the least of memory.max and memory.high of the group and of all groups above
- * it that are visible here.
+ * it that are visible here. And what only some ask for: memory.peak, the
+ * pressure stall information of memory.pressure, the events of memory.events,
+ * and the kills by systemd-oomd.
  *
  * A page is charged to the control group that touches it first, and page cache
  * and the kernel's memory are charged as well. So this is neither a PSS nor a
@@ -36,6 +38,14 @@ enum cgroup_absence { CGROUP_PRESENT, ABSENCE_TABLE(ABSENCE_NUMBER) };
 #define CGROUP_HAS_FILE 4u
 #define CGROUP_HAS_KERNEL 8u
 #define CGROUP_HAS_KILLS 16u
+#define CGROUP_HAS_PEAK 32u
+#define CGROUP_HAS_PEAK_EVER 64u
+#define CGROUP_HAS_PRESSURE 128u
+#define CGROUP_HAS_EVENTS_HIGH 256u
+#define CGROUP_HAS_EVENTS_MAX 512u
+#define CGROUP_HAS_OOMD_KILLS 1024u
+/* Counted by us, and known even if the control group is gone. */
+#define CGROUP_COUNTED (CGROUP_HAS_KILLS | CGROUP_HAS_OOMD_KILLS)
 
 /* No limit. Larger values mean "no limit" as well: version 1 has no word for
  * it. */
@@ -56,6 +66,15 @@ struct cgroup_memory {
   /* Processes that were killed for memory in the last hour, and in this
    * interval. */
   uint64_t kills, new_kills;
+  uint64_t oomd_kills; /* the same by systemd-oomd, which `kills` lacks */
+  uint64_t peak;       /* the highest usage since the cycle before */
+  uint64_t peak_ever;  /* the highest since the control group was made */
+  /* How often the usage was about to exceed memory.high, and memory.max, since
+   * the control group was made. */
+  uint64_t events_high, events_max;
+  /* Percent of the time since the reading before in which some, or all, of its
+   * processes waited for memory. */
+  double pressure_some, pressure_full;
 };
 
 /* The working set, as cAdvisor and the kubelet call it: the kernel cannot just
@@ -98,15 +117,54 @@ enum cgroup_hierarchy {
 #define CGROUP_WANTS_LIMIT 1u /* and memory.stat */
 #define CGROUP_WANTS_KILLS 2u
 #define CGROUP_WANTS_USAGE 4u /* required until the hierarchy is known */
+/* The files of these are read only if a group reports them. */
+#define CGROUP_WANTS_PEAK 8u /* not read here: see memory_cgroup_path() */
+#define CGROUP_WANTS_PEAK_EVER 16u
+#define CGROUP_WANTS_PRESSURE 32u
+#define CGROUP_WANTS_EVENTS 64u
+#define CGROUP_WANTS_OOMD 128u
 
-/* Makes the path of the host's file with the usage. */
-void memory_cgroup_usage_path(enum cgroup_hierarchy hierarchy, const char *path,
-                              char *ret, size_t size);
+/* Files that a caller may keep open. Since Linux 6.12 a write to memory.peak
+ * makes it show, through that descriptor only, the highest usage since the
+ * write; in version 1 a reset is for all, so there is no such file. */
+enum cgroup_file { CGROUP_FILE_USAGE, CGROUP_FILE_PEAK, CGROUP_FILE_DIRECTORY };
+
+/* Makes the path of the host's file. False if the hierarchy does not have it.
+ */
+bool memory_cgroup_path(enum cgroup_hierarchy hierarchy, const char *path,
+                        enum cgroup_file file, char *ret, size_t size);
+
+/*
+ * What systemd-oomd notes in extended attributes of the directory (systemd 258,
+ * oomd_cgroup_kill): user.oomd_ooms counts its attempts, before each, and
+ * user.oomd_kill the processes that it has killed, after that. It kills with
+ * SIGKILL, so the kernel's oom_kill lacks them. The attributes can be read from
+ * an open directory after it was removed. Not in version 1, where systemd-oomd
+ * does not run, and not before Linux 5.7.
+ */
+struct oomd_counts {
+  bool is_known;
+  uint64_t ooms, kills;
+};
+
+/* Reads them from the directory, which cannot hang if that is the kernel's.
+ * *ret_is_removed: the control group is gone. */
+void memory_cgroup_count_oomd(int dir_fd, struct oomd_counts *ret,
+                              bool *ret_is_removed);
+
+/* The stalls of memory.pressure since the control group was made. */
+struct cgroup_stalls {
+  bool is_known;
+  uint64_t some_us, full_us;
+  uint64_t ino;     /* of the directory */
+  uint64_t read_ns; /* now_ns of the reading */
+};
 
 /* A group as it is known. A reading replaces the values that it has read. */
 struct memory_cgroup {
   uint32_t pid; /* of a member, to find the hierarchy by */
   unsigned wants;
+  uint64_t now_ns; /* set by the reader */
   enum cgroup_hierarchy hierarchy;
   bool is_kernels; /* on a cgroup file system: its usage cannot hang */
   struct cgroup_memory memory;
@@ -115,6 +173,8 @@ struct memory_cgroup {
   uint64_t kills;        /* in the life of the group */
   uint64_t ino;          /* of the directory: a new group has another one */
   uint64_t parent_kills; /* with those of removed children; not in version 1 */
+  struct oomd_counts oomd;
+  struct cgroup_stalls stalls;
 };
 
 /*

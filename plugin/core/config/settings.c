@@ -174,6 +174,7 @@ static void inherit_alarms(struct alarm_policy *p,
 static void inherit_report(struct report *r, const struct report *from) {
   if (!r->metrics)
     r->metrics = from->metrics;
+  r->cgroup_wants = metric_cgroup_wants(r->metrics);
   if (!r->growth_window_ns)
     r->growth_window_ns = from->growth_window_ns;
   if (r->absolute == CHOICE_UNSET)

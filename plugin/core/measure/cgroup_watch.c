@@ -2,7 +2,9 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,10 +28,19 @@ enum watch_state {
   WATCH_ENDED,  /* no group is it: its kills are shown until they are old */
 };
 
+/* Kills by minute. */
+struct recent_kills {
+  uint32_t by_span[KILLS_SPANS];
+  uint64_t span;  /* the latest minute */
+  bool had_kills; /* in the cycle before */
+};
+
 struct watched_cgroup {
   enum watch_state state;
   struct memory_cgroup now;
-  struct procfs_file usage_file; /* open, if there is room for it */
+  unsigned wants; /* of its groups: what is read only if it is asked for */
+  /* Open, if there is room for them. The peak is reset through its own. */
+  struct procfs_file usage_file, peak_file, directory;
   uint64_t serial; /* of its node: another one has other processes */
   bool has_new_processes;
   /* When limit and stat were last read, or looked for, and the usage then. */
@@ -39,10 +50,10 @@ struct watched_cgroup {
   /* The results of this cycle. */
   bool was_removed;          /* even if it was made again */
   uint64_t counted, missing; /* new kills: its own; those of its parent */
+  uint64_t oomd_counted;     /* new kills by systemd-oomd */
+  bool has_oomd_tried; /* at the last reading, and had noted no kill yet */
 
-  uint32_t kills[KILLS_SPANS];
-  uint64_t span;  /* the latest minute */
-  bool had_kills; /* in the cycle before */
+  struct recent_kills kills, oomd_kills;
 
   char path[];
 };
@@ -171,6 +182,8 @@ static size_t find(const struct cgroup_watch *w, const char *path,
 static void forget_place(const struct cgroup_watch *w,
                          struct watched_cgroup *c) {
   procfs_drop(w->procfs, &c->usage_file);
+  procfs_drop(w->procfs, &c->peak_file);
+  procfs_drop(w->procfs, &c->directory);
   c->now.hierarchy = CGROUP_NOWHERE;
   c->now.memory.is_found = false;
 }
@@ -211,8 +224,9 @@ static void set_state(const struct cgroup_watch *w, struct watched_cgroup *c,
     /* Its kills were read for the last time, or its files were never found. */
     assert(c->state != WATCH_ENDED);
     forget_place(w, c);
-    c->now.memory.known &= CGROUP_HAS_KILLS;
+    c->now.memory.known &= CGROUP_COUNTED;
     c->now.has_kills = c->now.has_parent_kills = false;
+    c->now.oomd.is_known = c->now.stalls.is_known = false;
     break;
   }
   c->state = to;
@@ -238,7 +252,7 @@ static struct watched_cgroup *get(struct cgroup_watch *w, const char *path) {
   w->cgroups = cgroups;
   cgroups[at] = c;
   c->now.memory.path = c->path;
-  c->span = w->now_ns / KILLS_SPAN_NS;
+  c->kills.span = c->oomd_kills.span = w->now_ns / KILLS_SPAN_NS;
   return c;
 }
 
@@ -255,10 +269,11 @@ static void watch_group(struct cgroup_watch *w, struct group *g) {
   if (!c)
     return;
   c->now.pid = g->cgroup_pid;
+  c->wants |= g->report->cgroup_wants;
   c->has_new_processes |= c->serial != g->cgroup_node->serial;
   c->serial = g->cgroup_node->serial;
   if (c->has_new_processes)
-    c->now.memory.known &= CGROUP_HAS_KILLS;
+    c->now.memory.known &= CGROUP_COUNTED;
 }
 
 /* Compares the state with whether a group is this control group now. */
@@ -281,7 +296,8 @@ static void watch_groups(struct cgroup_watch *w,
 
     c->now.pid = 0;
     c->has_new_processes = c->was_removed = false;
-    c->counted = c->missing = 0;
+    c->counted = c->missing = c->oomd_counted = 0;
+    c->wants = 0;
   }
   for (size_t i = 0; i < groups->n; i++)
     watch_group(w, groups->groups[i]);
@@ -364,6 +380,54 @@ static void compare_counts(const struct cgroup_watch *w,
     c->missing = minus(now->parent_kills, before->parent_kills);
 }
 
+/* Counts the kills between two readings of the counts. The number of the killed
+ * is lost if the directory was removed before systemd-oomd could note it: there
+ * was one at least. is_last: it will not be noted any more. Counts below those
+ * before are of a new directory. */
+static void count_oomd_kills(struct watched_cgroup *c,
+                             const struct oomd_counts *before,
+                             const struct oomd_counts *now, bool is_last) {
+  bool has_tried = c->has_oomd_tried || now->ooms > before->ooms;
+  uint64_t kills;
+
+  c->has_oomd_tried = false;
+  if (!before->is_known || !now->is_known)
+    return;
+  if (now->kills < before->kills || now->ooms < before->ooms) {
+    c->oomd_counted += now->kills;
+    return;
+  }
+  kills = now->kills - before->kills;
+  if (is_last && has_tried)
+    kills = max(kills, 1);
+  c->has_oomd_tried = !is_last && now->ooms > before->ooms && kills == 0;
+  c->oomd_counted += kills;
+}
+
+/* The reading took some time itself, so the sum can exceed the time between. */
+static void compare_stalls(struct memory_cgroup *now,
+                           const struct memory_cgroup *before) {
+  const struct cgroup_stalls *a = &before->stalls, *b = &now->stalls;
+  double us = (double)minus(b->read_ns, a->read_ns) / 1000;
+
+  now->memory.known &= ~CGROUP_HAS_PRESSURE;
+  if (!a->is_known || !b->is_known || a->ino != b->ino || us <= 0)
+    return;
+  now->memory.pressure_some =
+      fmin(100, 100 * (double)minus(b->some_us, a->some_us) / us);
+  now->memory.pressure_full =
+      fmin(100, 100 * (double)minus(b->full_us, a->full_us) / us);
+  now->memory.known |= CGROUP_HAS_PRESSURE;
+}
+
+static void compare_asked(struct watched_cgroup *c,
+                          const struct memory_cgroup *before) {
+  if (c->now.wants & CGROUP_WANTS_PRESSURE)
+    compare_stalls(&c->now, before);
+  if (c->now.wants & CGROUP_WANTS_OOMD)
+    count_oomd_kills(c, &before->oomd, &c->now.oomd, false);
+}
+
 static void adopt_place(const struct cgroup_watch *w, struct watched_cgroup *c,
                         const struct memory_cgroup *reading) {
   if (reading->memory.absence != CGROUP_PRESENT)
@@ -380,30 +444,82 @@ static void adopt_reading(struct cgroup_watch *w, struct watched_cgroup *c,
   c->now = *reading;
   back_off_forgive(&c->hung);
   compare_counts(w, c, &before);
+  compare_asked(c, &before);
   /* If the member that was asked has ended, another is asked at once. */
   if (reading->wants & CGROUP_WANTS_LIMIT && !reading->is_gone) {
     c->slow_ns = w->now_ns;
     c->slow_bytes = c->now.memory.bytes;
   }
   if (reading->is_gone) {
-    c->now.memory.known &= CGROUP_HAS_KILLS;
+    c->now.memory.known &= CGROUP_COUNTED;
     procfs_drop(w->procfs, &c->usage_file);
   }
   if (is_watched(c))
     adopt_place(w, c, reading);
 }
 
-/* --- the usage, from a file that stays open --- */
+/* --- files that stay open --- */
 
-/* Opens the file that the reader has just read. */
-static void keep_usage_file(struct cgroup_watch *w, struct watched_cgroup *c) {
+static bool path_of(const struct watched_cgroup *c, enum cgroup_file file,
+                    char ret[PATH_MAX + 64]) {
+  return memory_cgroup_path(c->now.hierarchy, c->path, file, ret,
+                            PATH_MAX + 64);
+}
+
+static void reset_peak(struct cgroup_watch *w, struct watched_cgroup *c) {
+  procfs_write_open(w->procfs, &c->peak_file, "reset");
+}
+
+/* Opens the files of a control group that the reader has just read. Before
+ * Linux 6.12 the peak cannot be opened to be written. */
+static void keep_files(struct cgroup_watch *w, struct watched_cgroup *c) {
   char path[PATH_MAX + 64];
 
   if (!c->now.is_kernels ||
       !cgroup_memory_has(&c->now.memory, CGROUP_HAS_BYTES))
     return;
-  memory_cgroup_usage_path(c->now.hierarchy, c->path, path, sizeof(path));
-  procfs_keep(w->procfs, path, &c->usage_file);
+  if (path_of(c, CGROUP_FILE_USAGE, path))
+    procfs_keep(w->procfs, path, O_RDONLY, false, &c->usage_file);
+  if (c->wants & CGROUP_WANTS_PEAK && c->peak_file.fd <= 0 &&
+      path_of(c, CGROUP_FILE_PEAK, path)) {
+    procfs_keep(w->procfs, path, O_RDWR, true, &c->peak_file);
+    reset_peak(w, c);
+  }
+  if (c->wants & CGROUP_WANTS_OOMD && path_of(c, CGROUP_FILE_DIRECTORY, path))
+    procfs_keep(w->procfs, path, O_DIRECTORY, true, &c->directory);
+}
+
+/* The peak since the last reset, which cannot hang either. What comes between
+ * the reading and the reset is lost. */
+static void read_kept_peak(struct cgroup_watch *w, struct watched_cgroup *c) {
+  struct span text;
+
+  c->now.memory.known &= ~CGROUP_HAS_PEAK;
+  if (!is_watched(c) ||
+      procfs_read_open(w->procfs, &c->peak_file, &text) != 0 ||
+      !cgroup_parse_limit(text, &c->now.memory.peak))
+    return;
+  c->now.memory.known |= CGROUP_HAS_PEAK;
+  reset_peak(w, c);
+}
+
+/* Reads the kills by systemd-oomd from the open directory: also when it was
+ * removed, because systemd removes it as soon as it is empty. False if the
+ * reader has to read them. */
+static bool read_kept_oomd(struct cgroup_watch *w, struct watched_cgroup *c) {
+  struct oomd_counts counts;
+  bool is_removed;
+
+  if (c->directory.fd <= 0)
+    return false;
+  memory_cgroup_count_oomd(c->directory.fd, &counts, &is_removed);
+  count_oomd_kills(c, &c->now.oomd, &counts,
+                   is_removed || c->state == WATCH_LEFT);
+  /* The next directory with this path begins without any. */
+  c->now.oomd = is_removed ? (struct oomd_counts){.is_known = true} : counts;
+  if (is_removed)
+    procfs_drop(w->procfs, &c->directory);
+  return !is_removed;
 }
 
 /* Reads the usage from its open file, which cannot hang: the kernel only prints
@@ -421,7 +537,7 @@ static bool read_kept_usage(struct cgroup_watch *w, struct watched_cgroup *c) {
 
 /* --- all of it --- */
 
-static unsigned wishes(struct cgroup_watch *w, size_t at) {
+static unsigned wishes(struct cgroup_watch *w, size_t at, bool has_oomd) {
   struct watched_cgroup *c = w->cgroups[at];
   unsigned wants = read_kept_usage(w, c) ? 0 : CGROUP_WANTS_USAGE;
   bool is_slow = is_watched(c) && is_slow_due(w, c, at);
@@ -432,7 +548,8 @@ static unsigned wishes(struct cgroup_watch *w, size_t at) {
   if (w->new_host_kills > 0 || c->has_new_processes ||
       (is_slow && (!c->now.has_kills || !w->has_host_kills)))
     wants |= CGROUP_WANTS_KILLS;
-  return wants;
+  wants |= c->wants & ~CGROUP_WANTS_PEAK;
+  return has_oomd ? wants & ~CGROUP_WANTS_OOMD : wants;
 }
 
 /* Values that were not read in this cycle keep their last reading. */
@@ -445,11 +562,11 @@ static void apply(void *ctx, struct read_job *job) {
     back_off_hang(&c->hung, job->result == READ_HUNG,
                   w->reader->setup.read_timeout_ns,
                   w->reader->setup.clock_ns());
-    c->now.memory.known &= CGROUP_HAS_KILLS;
+    c->now.memory.known &= CGROUP_COUNTED;
     c->now.memory.absence = CGROUP_HUNG;
   } else if (job->result == 0) {
     adopt_reading(w, c, &job->cgroup);
-    keep_usage_file(w, c);
+    keep_files(w, c);
   } else if (job->cgroup.wants & CGROUP_WANTS_USAGE) {
     c->now.memory.known &= ~CGROUP_HAS_BYTES;
   }
@@ -462,10 +579,12 @@ static void read_all(struct cgroup_watch *w) {
   for (size_t i = 0; i < w->n; i++) {
     struct watched_cgroup *c = w->cgroups[i];
     struct read_job job = {.kind = READ_CGROUP, .path = c->path};
+    bool has_oomd = read_kept_oomd(w, c);
 
+    read_kept_peak(w, c);
     if (!is_read(w, c))
       continue;
-    c->now.wants = wishes(w, i);
+    c->now.wants = wishes(w, i, has_oomd);
     job.cgroup = c->now;
     if (c->now.wants)
       read_batch_add(&batch, &job);
@@ -500,35 +619,47 @@ static uint64_t claim_missing(const struct cgroup_watch *w,
   return n_removed == 1 ? minus(removed->missing, counted) : 0;
 }
 
-static void add_kills(struct watched_cgroup *c, uint64_t n, uint64_t span) {
-  struct cgroup_memory *m = &c->now.memory;
-
-  while (c->span < span)
-    c->kills[++c->span % KILLS_SPANS] = 0;
-  c->kills[span % KILLS_SPANS] += (uint32_t)n;
-  c->had_kills = m->kills > 0;
-  m->new_kills = n;
-  m->kills = 0;
+/* *sum: the kills of the last hour, before and after. */
+static void add_kills(struct recent_kills *kills, uint64_t n, uint64_t span,
+                      uint64_t *sum) {
+  while (kills->span < span)
+    kills->by_span[++kills->span % KILLS_SPANS] = 0;
+  kills->by_span[span % KILLS_SPANS] += (uint32_t)n;
+  kills->had_kills = *sum > 0;
+  *sum = 0;
   for (size_t i = 0; i < KILLS_SPANS; i++)
-    m->kills += c->kills[i];
+    *sum += kills->by_span[i];
 }
 
 /* --- the end of a cycle --- */
 
+static bool has_kills(const struct cgroup_memory *m) {
+  return m->kills > 0 || m->oomd_kills > 0;
+}
+
 /* The 0 after the last kill is shown once: it ends the alarm. */
 static bool shows_kills(const struct watched_cgroup *c) {
-  return c->now.memory.kills > 0 || c->had_kills;
+  return has_kills(&c->now.memory) || c->kills.had_kills ||
+         c->oomd_kills.had_kills;
 }
 
 static void finish(const struct cgroup_watch *w, struct watched_cgroup *c) {
+  struct cgroup_memory *m = &c->now.memory;
+  uint64_t span = w->now_ns / KILLS_SPAN_NS;
   uint64_t missed =
       c->was_removed && w->new_host_kills > 0 ? claim_missing(w, c) : 0;
 
-  add_kills(c, c->counted + missed, w->now_ns / KILLS_SPAN_NS);
+  m->new_kills = c->counted + missed;
+  add_kills(&c->kills, m->new_kills, span, &m->kills);
+  add_kills(&c->oomd_kills, c->oomd_counted, span, &m->oomd_kills);
+  if (c->now.oomd.is_known || m->oomd_kills > 0)
+    m->known |= CGROUP_HAS_OOMD_KILLS;
+  else
+    m->known &= ~CGROUP_HAS_OOMD_KILLS;
   if (c->state == WATCH_LEFT)
     set_state(w, c, WATCH_ENDED);
-  if (!c->now.memory.is_found && c->now.memory.absence == CGROUP_PRESENT)
-    c->now.memory.absence = CGROUP_UNKNOWN;
+  if (!m->is_found && m->absence == CGROUP_PRESENT)
+    m->absence = CGROUP_UNKNOWN;
 }
 
 /* A group that lost its control group has its kills until they are forgotten,
@@ -543,7 +674,7 @@ static void show(const struct cgroup_watch *w, struct group *g) {
   c = w->cgroups[find(w, g->cgroup->path, &is_found)];
   if (g->cgroup_absence == CGROUP_PRESENT) {
     g->cgroup_absence = c->now.memory.absence;
-    if (!c->now.memory.is_found && c->now.memory.kills == 0)
+    if (!c->now.memory.is_found && !has_kills(&c->now.memory))
       g->cgroup = NULL;
   } else if (is_watched(c) || !shows_kills(c)) {
     g->cgroup = NULL;

@@ -16,6 +16,10 @@
  * A control group whose files were not found is looked for once a minute.
  * Read at first and when the host's count of killed processes (vmstat) has
  * changed: memory.events. If that count is hidden: together with the limit.
+ * Read in every cycle, if Report of one of its groups asks for it: the peak,
+ * from a file that stays open and is reset through that; the peak of its life,
+ * memory.pressure and memory.events; and the kills by systemd-oomd, from the
+ * directory, which stays open: it still has them when it was removed.
  *
  * The kernel counts killed processes for the life of a control group, and
  * systemd removes the control group before it starts a service again: often the

@@ -25,6 +25,7 @@ struct procfs {
   DIR *dir;
   int root_fd;               /* of dir */
   unsigned n_kept, max_kept; /* files */
+  unsigned n_low, max_low;   /* of needed files, with low descriptors */
   bool has_own_pids;
   bool is_captured;
   _Atomic(const char *) announced;
@@ -135,6 +136,7 @@ int procfs_new(const char *root, struct procfs **ret) {
   if (rc != 0)
     return rc;
   p->max_kept = max_kept_files(p->root_fd);
+  p->max_low = is_kernels(p->root_fd) ? PROCFS_KEPT_LOW_MAX : 0;
   rc = procfs_list(p, &entries, &n);
   if (rc != 0) {
     procfs_free(p);
@@ -331,18 +333,24 @@ static int fill_buffer(struct procfs *p, int fd, size_t max, size_t *ret_len) {
   return len == 0 ? PROCFS_NO_MM : 0;
 }
 
+static unsigned *count_of(struct procfs *p, int fd) {
+  return fd < PROCFS_KEPT_LEAST_FD ? &p->n_low : &p->n_kept;
+}
+
 /* Duplicates fd, which stays open. A file for which there is no room is not
  * kept. */
-static void keep_open(struct procfs *p, int fd, struct procfs_file *file) {
+static void keep_open(struct procfs *p, int fd, bool is_needed,
+                      struct procfs_file *file) {
+  bool is_low = p->n_kept >= p->max_kept;
   int kept;
 
-  if (p->n_kept >= p->max_kept)
+  if (is_low && !(is_needed && p->n_low < p->max_low))
     return;
-  kept = fcntl(fd, F_DUPFD_CLOEXEC, PROCFS_KEPT_LEAST_FD);
+  kept = fcntl(fd, F_DUPFD_CLOEXEC, is_low ? 3 : PROCFS_KEPT_LEAST_FD);
   if (kept < 0)
     return;
   file->fd = kept;
-  p->n_kept++;
+  (*count_of(p, kept))++;
 }
 
 /* Closes fd, and keeps the file open in `file` unless that is NULL. */
@@ -352,7 +360,7 @@ static int read_opened(struct procfs *p, int fd, size_t max,
   int rc = fill_buffer(p, fd, max, &len);
 
   if (rc == 0 && file)
-    keep_open(p, fd, file);
+    keep_open(p, fd, false, file);
   close(fd);
   if (rc == 0)
     *ret = (struct span){.text = p->buffer, .len = len};
@@ -384,18 +392,25 @@ void procfs_drop(struct procfs *p, struct procfs_file *file) {
   if (file->fd <= 0)
     return;
   close(file->fd);
-  p->n_kept--;
+  (*count_of(p, file->fd))--;
   file->fd = 0;
 }
 
-void procfs_keep(struct procfs *p, const char *path, struct procfs_file *file) {
+void procfs_keep(struct procfs *p, const char *path, int flags, bool is_needed,
+                 struct procfs_file *file) {
   int fd = -1;
 
-  if (file->fd <= 0 && p->n_kept < p->max_kept &&
-      open_at(p->root_fd, path, O_RDONLY, &fd) == 0) {
-    keep_open(p, fd, file);
+  if (file->fd <= 0 && (is_needed || p->n_kept < p->max_kept) &&
+      open_at(p->root_fd, path, flags, &fd) == 0) {
+    keep_open(p, fd, is_needed, file);
     close(fd);
   }
+}
+
+void procfs_write_open(struct procfs *p, struct procfs_file *file,
+                       const char *text) {
+  if (file->fd > 0 && pwrite(file->fd, text, strlen(text), 0) < 0)
+    procfs_drop(p, file);
 }
 
 int procfs_read_open(struct procfs *p, struct procfs_file *file,

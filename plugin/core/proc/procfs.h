@@ -100,21 +100,29 @@ struct procfs_file {
  * RLIMIT_NOFILE, and at most PROCFS_KEPT_MAX. Most daemons start with a limit
  * of 1,024, and then none is kept.
  *
+ * A file without which a value is unknown may have a lower descriptor, if there
+ * is no room above: PROCFS_KEPT_LOW_MAX at most.
+ *
  * procfs_drop() closes the file. It must be called for each file before
  * procfs_free(), and accepts a file that is not open.
  */
 #define PROCFS_KEPT_LEAST_FD 1024
 #define PROCFS_KEPT_MAX 8192
+#define PROCFS_KEPT_LOW_MAX 64
 int procfs_read_kept(struct procfs *p, uint32_t pid, const char *name,
                      struct procfs_file *file, struct span *ret);
 
 /*
  * The same in two steps, for a file outside of the tree that shows a failure
  * once it is no longer what it was, as those of control groups do.
- * procfs_keep() opens it, if there is room. procfs_read_open() returns
- * PROCFS_GONE if it is not open, and drops it on any failure.
+ * procfs_keep() opens it with these flags, if there is room; is_needed: a value
+ * is unknown without it. procfs_read_open() returns PROCFS_GONE if it is not
+ * open, and drops it on any failure; procfs_write_open() likewise.
  */
-void procfs_keep(struct procfs *p, const char *path, struct procfs_file *file);
+void procfs_keep(struct procfs *p, const char *path, int flags, bool is_needed,
+                 struct procfs_file *file);
+void procfs_write_open(struct procfs *p, struct procfs_file *file,
+                       const char *text);
 int procfs_read_open(struct procfs *p, struct procfs_file *file,
                      struct span *ret);
 void procfs_drop(struct procfs *p, struct procfs_file *file);

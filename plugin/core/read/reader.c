@@ -132,6 +132,7 @@ static void do_job(void *ctx, size_t i) {
         procfs_is_same_mm(w->procfs, job->other_pid, p->pid, &job->is_same_mm);
     break;
   case READ_CGROUP:
+    job->cgroup.now_ns = w->rollups.clock_ns();
     job->result = memory_cgroup_read(w->procfs, w->tasks[i].path, &job->cgroup);
     break;
   case READ_PID_FILE:

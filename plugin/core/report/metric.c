@@ -28,8 +28,9 @@ struct metric {
   const char *name; /* in Report */
   const char *type;
   enum source source;
-  /* The field of FROM_ROLLUP; for others, the field that the value needs. */
-  enum rollup_field field;
+  /* The field of FROM_ROLLUP; for others, the field that the value needs. Of a
+   * control group: CGROUP_WANTS_ of what is read only for this value. */
+  unsigned field;
   bool is_default;
   /* NULL for FROM_ROLLUP. */
   double (*value)(const struct metric_subject *s);
@@ -52,6 +53,10 @@ static double percent(uint64_t part, uint64_t whole) {
 static double cgroup_field(const struct metric_subject *s, unsigned field,
                            uint64_t value) {
   return cgroup_memory_has(s->cgroup, field) ? (double)value : UNKNOWN;
+}
+
+static double pressure(const struct metric_subject *s, double percent) {
+  return cgroup_memory_has(s->cgroup, CGROUP_HAS_PRESSURE) ? percent : UNKNOWN;
 }
 
 static double limit(const struct metric_subject *s) {
@@ -98,6 +103,17 @@ VALUE(cgroup_limit, limit(s))
 VALUE(cgroup_file, cgroup_field(s, CGROUP_HAS_FILE, s->cgroup->file))
 VALUE(cgroup_kernel, cgroup_field(s, CGROUP_HAS_KERNEL, s->cgroup->kernel))
 VALUE(oom_kill, cgroup_field(s, CGROUP_HAS_KILLS, s->cgroup->kills))
+VALUE(oomd_kill,
+      cgroup_field(s, CGROUP_HAS_OOMD_KILLS, s->cgroup->oomd_kills))
+VALUE(cgroup_peak, cgroup_field(s, CGROUP_HAS_PEAK, s->cgroup->peak))
+VALUE(cgroup_peak_ever,
+      cgroup_field(s, CGROUP_HAS_PEAK_EVER, s->cgroup->peak_ever))
+VALUE(events_high,
+      cgroup_field(s, CGROUP_HAS_EVENTS_HIGH, s->cgroup->events_high))
+VALUE(events_max,
+      cgroup_field(s, CGROUP_HAS_EVENTS_MAX, s->cgroup->events_max))
+VALUE(pressure_some, pressure(s, s->cgroup->pressure_some))
+VALUE(pressure_full, pressure(s, s->cgroup->pressure_full))
 VALUE(growth, s->growth ? s->growth->bytes_per_second : UNKNOWN)
 VALUE(until_limit, s->growth ? growth_seconds_until(s->growth) : UNKNOWN)
 
@@ -135,6 +151,20 @@ static const struct metric metrics[] = {
     {"oom_kill", "count", FROM_CGROUP_COUNTS, 0, true, oom_kill},
     {"cgroup_file", "memory", FROM_CGROUP, 0, false, cgroup_file},
     {"cgroup_kernel", "memory", FROM_CGROUP, 0, false, cgroup_kernel},
+    {"cgroup_peak", "memory", FROM_CGROUP, CGROUP_WANTS_PEAK, false,
+     cgroup_peak},
+    {"cgroup_peak_ever", "memory", FROM_CGROUP, CGROUP_WANTS_PEAK_EVER, false,
+     cgroup_peak_ever},
+    {"pressure_some", "percent", FROM_CGROUP_COUNTS, CGROUP_WANTS_PRESSURE,
+     false, pressure_some},
+    {"pressure_full", "percent", FROM_CGROUP_COUNTS, CGROUP_WANTS_PRESSURE,
+     false, pressure_full},
+    {"events_high", "total_events", FROM_CGROUP_COUNTS, CGROUP_WANTS_EVENTS,
+     false, events_high},
+    {"events_max", "total_events", FROM_CGROUP_COUNTS, CGROUP_WANTS_EVENTS,
+     false, events_max},
+    {"oomd_kill", "count", FROM_CGROUP_COUNTS, CGROUP_WANTS_OOMD, false,
+     oomd_kill},
     {"page_tables", "memory", FROM_STATM, 0, false, page_tables},
     {"kernel_stack", "memory", FROM_THREADS, 0, false, kernel_stack},
     {"uptime", "uptime", FROM_START, 0, true, uptime},
@@ -153,6 +183,15 @@ _Static_assert((0 AMOUNTS_OF_ROLLUP(BIT, NO_BIT)) == (1U << ROLLUP_FIELDS) - 1,
 static bool is_of_cgroup(const struct metric *m) {
   return m->source == FROM_CGROUP || m->source == FROM_CGROUP_LIMIT ||
          m->source == FROM_CGROUP_COUNTS;
+}
+
+unsigned metric_cgroup_wants(metric_set asked) {
+  unsigned wants = 0;
+
+  for (size_t i = 0; i < METRICS; i++)
+    if ((asked >> i) & 1 && is_of_cgroup(&metrics[i]))
+      wants |= metrics[i].field;
+  return wants;
 }
 
 static metric_set default_set(void) {

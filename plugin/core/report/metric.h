@@ -22,6 +22,7 @@ struct report {
   enum choice absolute;
   enum choice percentage;
   struct alarm_policy alarms;
+  unsigned cgroup_wants; /* CGROUP_WANTS_ of what is read for it alone */
 };
 
 /*
@@ -31,6 +32,9 @@ struct report {
  * word, with the expected words in *reason.
  */
 metric_set metric_find(const char *word, struct config_error *reason);
+
+/* The CGROUP_WANTS_ of what is read only because of these metrics. */
+unsigned metric_cgroup_wants(metric_set metrics);
 
 /* One value list, without host, plugin and plugin instance. */
 struct metric_value {

@@ -109,22 +109,34 @@ static void add_causes(struct json *j, const struct group *g) {
 static const char *const absences[] = {[CGROUP_PRESENT] = NULL,
                                        ABSENCE_TABLE(ABSENCE)};
 
+/* Writes one if it is known; some are only if a group reports them. */
+static void add_number(struct json *j, const struct cgroup_memory *m,
+                       unsigned field, const char *key, uint64_t value) {
+  if (cgroup_memory_has(m, field))
+    json_integer(j, key, value);
+}
+
 static void add_cgroup_memory(struct json *j, const struct scene *s,
                               const struct cgroup_memory *m) {
   uint64_t limit;
 
-  if (cgroup_memory_has(m, CGROUP_HAS_BYTES))
-    json_integer(j, "cgroup_memory", m->bytes);
+  add_number(j, m, CGROUP_HAS_BYTES, "cgroup_memory", m->bytes);
   if (cgroup_memory_has(m, CGROUP_HAS_BYTES | CGROUP_HAS_FILE))
     json_integer(j, "cgroup_working_set", cgroup_memory_working_set(m));
   if (cgroup_memory_limit(m, s->meminfo.mem_total_bytes, &limit))
     json_integer(j, "cgroup_limit", limit);
-  if (cgroup_memory_has(m, CGROUP_HAS_FILE))
-    json_integer(j, "cgroup_file", m->file);
-  if (cgroup_memory_has(m, CGROUP_HAS_KERNEL))
-    json_integer(j, "cgroup_kernel", m->kernel);
-  if (cgroup_memory_has(m, CGROUP_HAS_KILLS))
-    json_integer(j, "oom_kill", m->kills);
+  add_number(j, m, CGROUP_HAS_FILE, "cgroup_file", m->file);
+  add_number(j, m, CGROUP_HAS_KERNEL, "cgroup_kernel", m->kernel);
+  add_number(j, m, CGROUP_HAS_KILLS, "oom_kill", m->kills);
+  add_number(j, m, CGROUP_HAS_OOMD_KILLS, "oomd_kill", m->oomd_kills);
+  add_number(j, m, CGROUP_HAS_PEAK, "cgroup_peak", m->peak);
+  add_number(j, m, CGROUP_HAS_PEAK_EVER, "cgroup_peak_ever", m->peak_ever);
+  add_number(j, m, CGROUP_HAS_EVENTS_HIGH, "events_high", m->events_high);
+  add_number(j, m, CGROUP_HAS_EVENTS_MAX, "events_max", m->events_max);
+  if (!cgroup_memory_has(m, CGROUP_HAS_PRESSURE))
+    return;
+  json_decimal(j, "pressure_some", m->pressure_some);
+  json_decimal(j, "pressure_full", m->pressure_full);
 }
 
 /* Writes the group's control group; or the nearest one, and why it is not the

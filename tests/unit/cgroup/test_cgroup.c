@@ -174,6 +174,42 @@ TEST(a_path_names_unit_slice_and_container) {
     check_path(line);
 }
 
+/* psi.rst: the averages are percentages, and the total is in microseconds. */
+TEST(pressure_is_the_total_of_its_line) {
+#define SOME "some avg10=1.50 avg60=0.20 avg300=0.00 total=558069\n"
+#define FULL "full avg10=0.00 avg60=0.00 avg300=0.00 total=11695\n"
+  static const struct {
+    const char *text, *line;
+    bool is_known;
+    uint64_t us;
+  } cases[] = {{SOME FULL, "some", true, 558069},
+               {SOME FULL, "full", true, 11695},
+               {SOME, "full", false, 0},
+               {"some total=7\n", "some", true, 7},
+               {"some total=18446744073709551615\n", "some", true, UINT64_MAX},
+               {"some total=18446744073709551616\n", "some", false, 0},
+               {"some avg10=1.00 subtotal=7\n", "some", false, 0},
+               {"something total=7\n", "some", false, 0},
+               {"some total=7us\n", "some", false, 0},
+               {"some total=\n", "some", false, 0},
+               {"some\n", "some", false, 0},
+               /* It was cut short. */
+               {"some avg10=0.00 total=55", "some", false, 0},
+               {"", "some", false, 0}};
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    size_t len = strlen(cases[i].text);
+    char *copy = fixture_copy(cases[i].text, len);
+    uint64_t us = 0;
+
+    if (cgroup_parse_pressure((struct span){copy, len}, cases[i].line, &us) !=
+            cases[i].is_known ||
+        us != cases[i].us)
+      fail_msg("\"%s\": %ju", cases[i].text, (uintmax_t)us);
+    free(copy);
+  }
+}
+
 TEST(a_key_is_a_whole_word_of_a_line) {
   static const struct {
     const char *text;

@@ -2,8 +2,11 @@
  * processes in them that were killed for memory. */
 #include "test.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/xattr.h>
 
 #include "collected.h"
 
@@ -351,6 +354,132 @@ WORLD_TEST(kernel_memory_without_a_total_is_the_sum_of_its_parts) {
   world_expect(w, 10, "web.service", "cgroup_kernel=321");
 }
 
+/* --- what only some ask for --- */
+
+WORLD_TEST(peak_of_its_life_and_events_are_read_in_each_cycle) {
+  start_web(w);
+  cgroup_put(w, WEB "/memory.peak", "5000\n");
+  cgroup_put(w, WEB "/memory.events", "low 1\nhigh 20\nmax 300\noom 4\n");
+  world_expect(w, 10, "web.service",
+               "cgroup_peak_ever=5000 events_high=20 events_max=300 "
+               "oom_kill=nan cgroup_peak=nan");
+  cgroup_put(w, WEB "/memory.peak", "6000\n");
+  cgroup_put(w, WEB "/memory.events", "low 1\nhigh 21\nmax 300\noom 4\n");
+  world_expect(w, 10, "web.service",
+               "cgroup_peak_ever=6000 events_high=21 events_max=300");
+  proctree_unlink(&w->tree, CGROUPS WEB "/memory.peak");
+  proctree_unlink(&w->tree, CGROUPS WEB "/memory.events");
+  world_expect(w, 10, "web.service",
+               "cgroup_peak_ever=nan events_high=nan events_max=nan "
+               "cgroup=1000");
+}
+
+WORLD_TEST(version_1_has_a_peak_and_counts_hits_of_the_limit) {
+  start_web_of_version_1(w);
+  cgroup_put(w, "/memory" WEB "/memory.usage_in_bytes", "1234\n");
+  cgroup_put(w, "/memory" WEB "/memory.max_usage_in_bytes", "2000\n");
+  cgroup_put(w, "/memory" WEB "/memory.failcnt", "7\n");
+  world_run(w, 10);
+  world_expect(w, 10, "web.service",
+               "cgroup_peak_ever=2000 events_max=7 events_high=nan "
+               "pressure_some=nan pressure_full=nan cgroup_peak=nan "
+               "oomd_kill=nan");
+}
+
+/* Microseconds in which some, and all, of its processes have waited. */
+static void stall_web(const struct world *w, unsigned some, unsigned full) {
+  char text[200];
+
+  snprintf(text, sizeof(text),
+           "some avg10=0.00 avg60=0.00 avg300=0.00 total=%u\n"
+           "full avg10=0.00 avg60=0.00 avg300=0.00 total=%u\n",
+           some, full);
+  cgroup_put(w, WEB "/memory.pressure", text);
+}
+
+/* The clock of the tests ticks with each look at it. */
+static void expect_pressure(const struct world *w, double some, double full) {
+  double is_some = world_value(w, "web.service", "pressure_some");
+  double is_full = world_value(w, "web.service", "pressure_full");
+
+  if (!(fabs(is_some - some) <= 0.01) || !(fabs(is_full - full) <= 0.01))
+    fail_msg("%f and %f, not %f and %f", is_some, is_full, some, full);
+}
+
+WORLD_TEST(pressure_is_a_percentage_of_the_interval) {
+  start_web(w);
+  stall_web(w, 7000000, 500000);
+  world_expect(w, 10, "web.service", "pressure_some=nan pressure_full=nan");
+  stall_web(w, 9500000, 1000000);
+  world_run(w, 10);
+  expect_pressure(w, 25, 5);
+  world_run(w, 20);
+  expect_pressure(w, 0, 0);
+  stall_web(w, 9500000 + 3000000, 1000000 + 3000000);
+  world_run(w, 60);
+  expect_pressure(w, 5, 5);
+  /* types.db takes more than 100.1 for unknown. */
+  stall_web(w, 40000000, 4000000);
+  world_run(w, 10);
+  expect_pressure(w, 100, 0);
+  /* One reading is missing: the next has nothing to be compared with. */
+  cgroup_put(w, WEB "/memory.pressure", "some\n");
+  world_expect(w, 10, "web.service", "pressure_some=nan");
+  stall_web(w, 41000000, 4000000);
+  world_expect(w, 10, "web.service", "pressure_some=nan");
+}
+
+WORLD_TEST(pressure_of_a_control_group_that_was_made_again_is_its_own) {
+  start_web(w);
+  stall_web(w, 1000, 0);
+  world_run(w, 10);
+  cgroup_remove(w, WEB);
+  cgroup_make(w, WEB, "1000\n");
+  stall_web(w, 5000000, 0);
+  world_expect(w, 10, "web.service", "pressure_some=nan");
+  stall_web(w, 6000000, 0);
+  world_run(w, 10);
+  expect_pressure(w, 10, 0);
+}
+
+WORLD_TEST(files_that_no_group_reports_are_not_read) {
+  static const struct {
+    const char *report, *file;
+    bool is_read;
+  } cases[] = {{"default", "memory.peak", false},
+               {"default", "memory.pressure", false},
+               {"default", ".", false},
+               {"cgroup_peak_ever", "memory.peak", true},
+               {"pressure_full", "memory.pressure", true},
+               {"pressure_full", "memory.peak", false},
+               {"oomd_kill", ".", true},
+               {"events_high", ".", false}};
+  static const char *const names[] = {"a.service", "b.service", "c.service",
+                                      "d.service", "e.service", "f.service",
+                                      "g.service", "h.service"};
+  struct config_error reason;
+
+  world_put(w, collected_process(9, "outside"));
+  for (size_t i = 0; i < LENGTH(cases); i++)
+    world_group(w, names[i], "Unit", names[i], NULL, NULL)->report.metrics =
+        metric_find(cases[i].report, &reason);
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    unsigned before = opens_counted();
+    char path[64];
+
+    snprintf(path, sizeof(path), "/%s", names[i]);
+    cgroup_make(w, path, "1000\n");
+    cgroup_join(w, 10 + (uint32_t)i, "web", path);
+    opens_count(cases[i].file);
+    world_run(w, 10);
+    if ((opens_counted() > before) != cases[i].is_read)
+      fail_msg("Report \"%s\" opens %s %u times", cases[i].report,
+               cases[i].file, opens_counted() - before);
+    proctree_end(&w->tree, 10 + (uint32_t)i);
+    world_run(w, 10);
+  }
+}
+
 /* --- hangs --- */
 
 WORLD_TEST(control_group_that_hangs_costs_its_own_values) {
@@ -544,4 +673,72 @@ WORLD_TEST(kills_without_an_end_count_for_an_hour) {
   assert_true(world_value(w, "web.service", "oom_kill") > 0);
   world_run(w, 200);
   world_assert(w, "web.service", "oom_kill=0");
+}
+
+/* --- kills by systemd-oomd --- */
+
+/* Skips the test where files cannot have attributes. */
+static void note_oomd(const struct world *w, const char *name,
+                      const char *value) {
+  char path[256];
+
+  snprintf(path, sizeof(path), "%s/" CGROUPS WEB, w->tree.root);
+  if (setxattr(path, name, value, strlen(value), 0) == 0)
+    return;
+  assert_int_equal(errno, ENOTSUP);
+  skip();
+}
+
+static void kill_by_oomd(const struct world *w, const char *ooms,
+                         const char *kills) {
+  note_oomd(w, "user.oomd_ooms", ooms);
+  note_oomd(w, "user.oomd_kill", kills);
+}
+
+WORLD_TEST(kills_by_systemd_oomd_count_for_an_hour_apart_from_others) {
+  start_web(w);
+  kill_in(w, WEB, 0);
+  /* Those before the plugin was started are of an unknown time. */
+  kill_by_oomd(w, "1", "2");
+  world_expect(w, 10, "web.service", "oomd_kill=0 oom_kill=0");
+  kill_by_oomd(w, "2", "7");
+  world_expect(w, 10, "web.service", "oomd_kill=5 oom_kill=0");
+  world_expect(w, 10, "web.service", "oomd_kill=5 oom_kill=0");
+  /* It has tried, and found nothing to kill. */
+  note_oomd(w, "user.oomd_ooms", "3");
+  world_expect(w, 10, "web.service", "oomd_kill=5");
+  world_run(w, 3500);
+  world_expect(w, 200, "web.service", "oomd_kill=0");
+}
+
+WORLD_TEST(kills_by_systemd_oomd_outlive_a_restart) {
+  start_web(w);
+  world_expect(w, 10, "web.service", "oomd_kill=0");
+  kill_by_oomd(w, "1", "3");
+  world_expect(w, 10, "web.service", "oomd_kill=3");
+  end_web(w);
+  world_run(w, 10);
+  assert_null(world_find(w, "web.service"));
+  cgroup_make(w, WEB, "1000\n");
+  cgroup_join(w, 11, "web", WEB);
+  world_expect(w, 10, "web.service", "oomd_kill=3");
+  kill_by_oomd(w, "1", "1");
+  world_expect(w, 10, "web.service", "oomd_kill=4");
+  /* Again, and within an interval. */
+  proctree_end(&w->tree, 11);
+  cgroup_remove(w, WEB);
+  cgroup_make(w, WEB, "1000\n");
+  cgroup_join(w, 12, "web", WEB);
+  world_expect(w, 10, "web.service", "oomd_kill=4");
+  kill_by_oomd(w, "1", "2");
+  world_expect(w, 10, "web.service", "oomd_kill=6");
+}
+
+WORLD_TEST(attribute_that_is_no_number_is_unknown) {
+  start_web(w);
+  world_expect(w, 10, "web.service", "oomd_kill=0");
+  note_oomd(w, "user.oomd_kill", "2 ");
+  world_expect(w, 10, "web.service", "oomd_kill=nan");
+  note_oomd(w, "user.oomd_kill", "123456789012345678901234567890");
+  world_expect(w, 10, "web.service", "oomd_kill=nan cgroup=1000");
 }

@@ -166,9 +166,9 @@ TREE_TEST(file_outside_of_the_tree_is_kept_until_it_fails) {
 
   snprintf(path, sizeof(path), "%s/10/statm", tree->root);
   assert_int_equal(procfs_read_open(k.procfs, &file, &text), PROCFS_GONE);
-  procfs_keep(k.procfs, path, &file);
+  procfs_keep(k.procfs, path, O_RDONLY, false, &file);
   assert_int_equal(file.fd, PROCFS_KEPT_LEAST_FD);
-  procfs_keep(k.procfs, path, &file);
+  procfs_keep(k.procfs, path, O_RDONLY, false, &file);
   assert_false(is_open(PROCFS_KEPT_LEAST_FD + 1));
   proctree_write(tree, "10/statm", "40\n", 3);
   assert_int_equal(procfs_read_open(k.procfs, &file, &text), 0);
@@ -177,6 +177,57 @@ TREE_TEST(file_outside_of_the_tree_is_kept_until_it_fails) {
   assert_int_equal(procfs_read_open(k.procfs, &file, &text), PROCFS_NO_MM);
   assert_false(is_open(PROCFS_KEPT_LEAST_FD));
   assert_int_equal(procfs_read_open(k.procfs, &file, &text), PROCFS_GONE);
+  end_keeping(&k);
+}
+
+/* Others get none: plugins that use select(2) need the low numbers. */
+TREE_TEST(needed_files_have_low_descriptors_if_there_is_no_room_above) {
+  static struct procfs_file files[PROCFS_KEPT_LOW_MAX + 1];
+  struct procfs_file other = {0};
+  struct kept k = keep_files(tree, PROCFS_KEPT_LEAST_FD);
+  struct span text;
+  char path[96];
+
+  snprintf(path, sizeof(path), "%s/10/statm", tree->root);
+  for (int i = 0; i <= PROCFS_KEPT_LOW_MAX; i++)
+    procfs_keep(k.procfs, path, O_RDONLY, true, &files[i]);
+  assert_in_range(files[PROCFS_KEPT_LOW_MAX - 1].fd, 3,
+                  PROCFS_KEPT_LEAST_FD - 1);
+  assert_int_equal(files[PROCFS_KEPT_LOW_MAX].fd, 0);
+  assert_int_equal(fcntl(files[0].fd, F_GETFD), FD_CLOEXEC);
+  procfs_keep(k.procfs, path, O_RDONLY, false, &other);
+  assert_int_equal(other.fd, 0);
+  /* One that is dropped makes room. */
+  procfs_drop(k.procfs, &files[0]);
+  procfs_keep(k.procfs, path, O_RDWR, true, &files[PROCFS_KEPT_LOW_MAX]);
+  assert_int_not_equal(files[PROCFS_KEPT_LOW_MAX].fd, 0);
+  procfs_write_open(k.procfs, &files[PROCFS_KEPT_LOW_MAX], "9");
+  assert_int_equal(procfs_read_open(k.procfs, &files[1], &text), 0);
+  assert_string_equal(text.text, "9 2 3\n");
+  /* It is not open to be written. */
+  procfs_write_open(k.procfs, &files[1], "8");
+  assert_int_equal(files[1].fd, 0);
+  for (int i = 0; i <= PROCFS_KEPT_LOW_MAX; i++)
+    procfs_drop(k.procfs, &files[i]);
+  end_keeping(&k);
+}
+
+/* With room above, they are there. */
+TREE_TEST(needed_files_have_high_descriptors_if_there_is_room) {
+  struct procfs_file files[2] = {{0}};
+  struct kept k = keep_files(tree, PROCFS_KEPT_LEAST_FD + 2);
+  char path[96];
+
+  snprintf(path, sizeof(path), "%s/10/statm", tree->root);
+  for (int i = 0; i < 2; i++)
+    procfs_keep(k.procfs, path, O_RDONLY, true, &files[i]);
+  assert_int_equal(files[0].fd, PROCFS_KEPT_LEAST_FD);
+  assert_in_range(files[1].fd, 3, PROCFS_KEPT_LEAST_FD - 1);
+  for (int i = 0; i < 2; i++)
+    procfs_drop(k.procfs, &files[i]);
+  expect_kept_text(k.procfs, &files[0], "1 2 3\n");
+  assert_int_equal(files[0].fd, PROCFS_KEPT_LEAST_FD);
+  procfs_drop(k.procfs, &files[0]);
   end_keeping(&k);
 }
 
@@ -208,7 +259,9 @@ TREE_TEST(no_file_is_kept_without_room_or_of_unknown_origin) {
     expect_kept_text(p, &file, "1 2 3\n");
     if (file.fd != 0)
       fail_msg("%s: the file is kept", cases[i].name);
-    procfs_keep(p, path, &file); /* and no other file */
+    procfs_keep(p, path, O_RDONLY, false, &file); /* and no other file */
+    assert_int_equal(file.fd, 0);
+    procfs_keep(p, path, O_RDONLY, cases[i].is_captured, &file);
     assert_int_equal(file.fd, 0);
     procfs_free(p);
     end_keeping(&k);

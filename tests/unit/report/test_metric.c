@@ -28,8 +28,10 @@ static const char *const identifiers[] = {
     "memory-swap_total", "memory-locked", "ps_vm", "ps_code", "ps_data",
     "memory-resident", "memory-resident_shared", "memory-uss_error",
     "memory-epss", "percent-relative_error", "percent-swapped",
-    "memory-cgroup_file", "memory-cgroup_kernel", "memory-page_tables",
-    "memory-kernel_stack"};
+    "memory-cgroup_file", "memory-cgroup_kernel", "memory-cgroup_peak",
+    "memory-cgroup_peak_ever", "percent-pressure_some", "percent-pressure_full",
+    "total_events-events_high", "total_events-events_max", "count-oomd_kill",
+    "memory-page_tables", "memory-kernel_stack"};
 #define IN_ALL LENGTH(identifiers)
 
 /* The names of what the kernel prints. */
@@ -70,12 +72,22 @@ static const struct metric_context all_known = {KNOWN, 1024 * MIB, true};
 /* The control group that is all of a group. */
 static const struct cgroup_memory in_cgroup = {
     .known = CGROUP_HAS_BYTES | CGROUP_HAS_LIMIT | CGROUP_HAS_FILE |
-             CGROUP_HAS_KERNEL | CGROUP_HAS_KILLS,
+             CGROUP_HAS_KERNEL | CGROUP_HAS_KILLS | CGROUP_HAS_PEAK |
+             CGROUP_HAS_PEAK_EVER | CGROUP_HAS_PRESSURE |
+             CGROUP_HAS_EVENTS_HIGH | CGROUP_HAS_EVENTS_MAX |
+             CGROUP_HAS_OOMD_KILLS,
     .bytes = 300 * MIB,
     .limit = 400 * MIB,
     .file = 70 * MIB,
     .kernel = 8 * MIB,
-    .kills = 2};
+    .kills = 2,
+    .oomd_kills = 9,
+    .peak = 310 * MIB,
+    .peak_ever = 390 * MIB,
+    .events_high = 21,
+    .events_max = 22,
+    .pressure_some = 12.5,
+    .pressure_full = 2.5};
 
 /* All that is published of a group. */
 struct values {
@@ -276,11 +288,40 @@ TEST(every_value_is_published_under_its_name) {
             "percent-relative_error=0 memory-cgroup=300m "
             "memory-cgroup_limit=400m percent-cgroup_limit=75 "
             "memory-cgroup_file=70m memory-cgroup_kernel=8m count-oom_kill=2 "
+            "memory-cgroup_peak=310m memory-cgroup_peak_ever=390m "
+            "percent-pressure_some=12.5 percent-pressure_full=2.5 "
+            "total_events-events_high=21 total_events-events_max=22 "
+            "count-oomd_kill=9 "
             "memory-page_tables=5m memory-kernel_stack=48k uptime=90.5 "
             "gauge-growth=2048 duration-until_limit=3600");
   /* Parts of MemTotal, which is 1024 MiB. */
   check_all(&v, "percent-cgroup=29.296875 percent-page_tables=0.48828125");
   assert_null(find(&v, "percent-growth"));
+}
+
+/* The rest of a control group is read for any of its values. */
+TEST(what_is_read_only_if_it_is_asked_for) {
+  static const struct {
+    const char *word;
+    unsigned wants;
+  } cases[] = {{"cgroup_peak", CGROUP_WANTS_PEAK},
+               {"cgroup_peak_ever", CGROUP_WANTS_PEAK_EVER},
+               {"pressure_some", CGROUP_WANTS_PRESSURE},
+               {"pressure_full", CGROUP_WANTS_PRESSURE},
+               {"events_high", CGROUP_WANTS_EVENTS},
+               {"events_max", CGROUP_WANTS_EVENTS},
+               {"oomd_kill", CGROUP_WANTS_OOMD},
+               {"cgroup_limit", 0},
+               {"private_dirty", 0},
+               {"default", 0},
+               {"detail", CGROUP_WANTS_PEAK | CGROUP_WANTS_PEAK_EVER |
+                              CGROUP_WANTS_PRESSURE | CGROUP_WANTS_EVENTS |
+                              CGROUP_WANTS_OOMD}};
+  struct config_error reason;
+
+  for (size_t i = 0; i < LENGTH(cases); i++)
+    assert_int_equal(metric_cgroup_wants(metric_find(cases[i].word, &reason)),
+                     cases[i].wants);
 }
 
 /* The alert on it needs no option. */

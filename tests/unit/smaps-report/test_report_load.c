@@ -53,7 +53,9 @@ static const char whole[] =
          "'cgroup':'/web',"
          "'cgroup_absence':'hung','cgroup_memory':1,"
          "'cgroup_working_set':6,'cgroup_limit':2,'cgroup_file':3,"
-         "'cgroup_kernel':4,'oom_kill':5,'growth':9000,"
+         "'cgroup_kernel':4,'oom_kill':5,'oomd_kill':7,'cgroup_peak':8,"
+         "'cgroup_peak_ever':9,'pressure_some':12.5,'pressure_full':2.5,"
+         "'events_high':10,'events_max':11,'growth':9000,"
          "'until_limit':1.5,'last_known':1.5e9,"
          "'usage':{'pss':18446744073709551614,'uss':0,"
          "'page_tables':6,'kernel_stack':8,'later':true}},"
@@ -97,6 +99,7 @@ static void check_groups(const struct document *d) {
   assert_true(a->processes == MISSING && isnan(a->age) && isnan(a->uptime) &&
               a->uss_error == MISSING && a->cgroup_memory == MISSING &&
               a->oom_kill == MISSING && a->growth == MISSING &&
+              a->cgroup_peak == MISSING && isnan(a->pressure_some) &&
               isnan(a->until_limit));
   assert_non_null(web);
   assert_null(document_group(d, "nobody"));
@@ -114,6 +117,10 @@ static void check_groups(const struct document *d) {
   assert_true(web->cgroup_memory == 1 && web->cgroup_limit == 2 &&
               web->cgroup_file == 3 && web->cgroup_kernel == 4 &&
               web->cgroup_working_set == 6 && web->oom_kill == 5);
+  assert_true(web->oomd_kill == 7 && web->cgroup_peak == 8 &&
+              web->cgroup_peak_ever == 9 && web->pressure_some == 12.5 &&
+              web->pressure_full == 2.5 && web->events_high == 10 &&
+              web->events_max == 11);
   assert_int_equal(web->growth, 9000);
   assert_true(web->until_limit == 1.5 && web->coverage == 99.5 &&
               web->uptime == 90.5 && web->last_known == 1.5e9);

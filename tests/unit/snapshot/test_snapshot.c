@@ -152,23 +152,30 @@ WORLD_TEST(a_group_has_the_memory_of_its_control_group) {
 
   write_cgroup(w, "sys/fs/cgroup/g.service/memory.current", "100\n");
   write_cgroup(w, "sys/fs/cgroup/g.service/memory.max", "200\n");
-  write_cgroup(w, "sys/fs/cgroup/g.service/memory.events", "oom_kill 3\n");
+  write_cgroup(w, "sys/fs/cgroup/g.service/memory.events",
+               "high 5\nmax 6\noom_kill 3\n");
+  write_cgroup(w, "sys/fs/cgroup/g.service/memory.peak", "150\n");
+  write_cgroup(w, "sys/fs/cgroup/g.service/memory.pressure",
+               "some total=1\nfull total=1\n");
   write_cgroup(w, "sys/fs/cgroup/g.service/memory.stat",
                "file 30\ninactive_file 11\nkernel 7\n");
   write_cgroup(w, "vmstat", "oom_kill 3\n");
   f.cgroup = "/g.service";
   world_put(w, f);
   world_group(w, "g", "Unit", "g.service", NULL, NULL);
+  next_state(w);
   g = parsed_find(next_state(w), "groups", "name", "g");
   assert_string_equal(
       parsed_keys(g, ""),
       "name rule processes threads unreadable coverage age pss_error uss_error "
       "cgroup cgroup_memory cgroup_working_set cgroup_limit cgroup_file "
-      "cgroup_kernel oom_kill "
+      "cgroup_kernel oom_kill oomd_kill cgroup_peak_ever events_high "
+      "events_max pressure_some pressure_full "
       "usage ");
   parsed_assert(g, "cgroup=/g.service cgroup_memory=100 cgroup_working_set=89 "
                    "cgroup_limit=200 "
-                   "cgroup_file=30 cgroup_kernel=7 oom_kill=0");
+                   "cgroup_file=30 cgroup_kernel=7 oom_kill=0 oomd_kill=0 "
+                   "cgroup_peak_ever=150 events_high=5 events_max=6");
 }
 
 WORLD_TEST(a_group_has_the_reason_against_a_control_group) {
