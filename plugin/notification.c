@@ -140,11 +140,11 @@ static uint64_t ended_ns(const struct summary *s) {
  * Formats a line of printable ASCII. Parts that do not fit are left out from
  * the end, so that no name and no number is cut.
  *
- *   PSS 1.5 GiB, +300.0 MiB in 1h2m, limit 2.0 GiB; 1234 postgres 812.3 MiB;
- *   [heap] 700.1 MiB
+ *   PSS 1.50 GiB, +300 MiB in 1h02m, limit 2.00 GiB; 1234 postgres 812 MiB;
+ *   [heap] 700 MiB
  *
- * An error of 1 % or more follows the PSS: "PSS 1.5 GiB +- 90.0 MiB". The line
- * of a group that has ended begins with "before its end, 10 s ago: ".
+ * An error of 1 % or more follows the PSS: "PSS 1.50 GiB +- 90.0 MiB". The line
+ * of a group that has ended begins with "before its end, 10s ago: ".
  */
 static void format_summary(const struct summary *s, char *ret, size_t size) {
   struct line l = {.text = ret,

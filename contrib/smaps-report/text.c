@@ -2,6 +2,8 @@
 #include "document.h"
 #include "memory.h"
 
+#include <smaps/format.h>
+
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -114,20 +116,9 @@ void text_add_name(struct text *t, const char *name, const struct style *s) {
 }
 
 static void add_human(struct text *t, uint64_t bytes) {
-  static const char units[] = "KMGTPE";
-  double value = (double)bytes / 1024;
-  size_t unit = 0;
+  char words[FORMAT_SIZE];
 
-  if (bytes < 1024) {
-    text_addf(t, "%ju", (uintmax_t)bytes);
-    return;
-  }
-  /* 1023.95 would be rounded to 1024.0. */
-  while (value >= 1023.95 && units[unit + 1]) {
-    value /= 1024;
-    unit++;
-  }
-  text_addf(t, "%.1f%c", value, units[unit]);
+  text_add(t, format_bytes(bytes, words));
 }
 
 void text_add_bytes(struct text *t, uint64_t bytes, const struct style *s) {
@@ -157,21 +148,10 @@ void text_add_change(struct text *t, bool is_less, uint64_t bytes,
   text_add_bytes(t, bytes, s);
 }
 
-#define HOUR 3600.0
-
 void text_add_seconds(struct text *t, double seconds) {
-  if (isnan(seconds))
-    text_add(t, "-");
-  else if (seconds < 0.0009995)
-    text_addf(t, "%.0fus", seconds * 1e6);
-  else if (seconds < 0.9995)
-    text_addf(t, "%.1fms", seconds * 1e3);
-  else if (seconds < 2 * HOUR)
-    text_addf(t, "%.1fs", seconds);
-  else if (seconds < 48 * HOUR)
-    text_addf(t, "%.1fh", seconds / HOUR);
-  else
-    text_addf(t, "%.1fd", seconds / (24 * HOUR));
+  char words[FORMAT_SIZE];
+
+  text_add(t, isnan(seconds) ? "-" : format_seconds(seconds, words));
 }
 
 void text_trim(struct text *t) {

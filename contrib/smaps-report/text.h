@@ -57,7 +57,7 @@ void text_addf(struct text *t, const char *format, ...)
  */
 void text_add_name(struct text *t, const char *name, const struct style *s);
 
-/* Adds an amount in the style's unit: 1234 (KiB), 1.2M or 3.45%; "-" for
+/* Adds an amount in the style's unit: 1234 (KiB), 1.23M or 3.45%; "-" for
  * MISSING. */
 void text_add_bytes(struct text *t, uint64_t bytes, const struct style *s);
 /* Adds " ± 0.5G"; nothing for 0. */
@@ -67,7 +67,7 @@ void text_add_error(struct text *t, uint64_t bytes, const struct style *s);
 void text_add_change(struct text *t, bool is_less, uint64_t bytes,
                      const struct style *s);
 
-/* Adds a time: 120us, 3.4ms, 5.6s; "-" for NaN. */
+/* Adds a duration: 120us, 5.6s, 21m41s (format.h); "-" for NaN. */
 void text_add_seconds(struct text *t, double seconds);
 
 /* Removes blanks at the end. */

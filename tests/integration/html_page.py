@@ -15,10 +15,10 @@ def human(value):
         return "–"
     units = ["B", "KiB", "MiB", "GiB", "TiB"]
     rest = abs(value)
-    while rest >= 1023.95 and len(units) > 1:
+    while rest >= 999.5 and len(units) > 1:
         rest /= 1024
         units.pop(0)
-    digits = 0 if units[0] == "B" or rest >= 99.95 else 1
+    digits = 0 if units[0] == "B" or rest >= 99.95 else 1 if rest >= 9.995 else 2
     return f"{'−' if value < 0 else ''}{rest:.{digits}f} {units[0]}"
 
 

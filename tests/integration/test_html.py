@@ -141,7 +141,7 @@ class Shown(Page):
             if group["name"] != "nginx.service":
                 want = amount(usage.get("pss"), error)
                 self.assertEqual(shown_pss[group["name"]], want)
-        self.assertEqual(shown_pss["other"], "4.4 MiB ± 2.0 MiB")
+        self.assertEqual(shown_pss["other"], "4.39 MiB ± 2.00 MiB")
         members = [
             usage_of(p).get("pss", 0)
             for p in document["processes"]
@@ -287,7 +287,7 @@ class Shown(Page):
         new["processes"] = [p for p in new["processes"] if p["pid"] != 950]
         new["processes"].append({**process_of(old, 702), "pid": 703, "comm": "new"})
         tab = self.open(new, old)
-        self.assertIn("10 min before", tab.texts("#since")[0])
+        self.assertIn("10m00s before", tab.texts("#since")[0])
         (first, *_) = self.table("#tables .table:nth-child(1)")
         self.assertEqual(
             (first["Name"], first["Change"], first["What"]),

@@ -464,12 +464,12 @@ class Unknown(ReportTest):
 
     def test_an_error_that_is_not_small_is_shown(self):
         words = self.of_postgres(self.guess(30 * MIB))
-        self.assertTrue(words.startswith("107.4M ± 30.0M  84.0M "), words)
+        self.assertTrue(words.startswith("107M ± 30.0M  84.0M "), words)
         for error in 0, 5 * MIB:
             words = self.of_postgres(self.guess(error))
-            self.assertTrue(words.startswith("107.4M  84.0M "), words)
+            self.assertTrue(words.startswith("107M  84.0M "), words)
         words = self.of_postgres(self.guess(30 * MIB), env=environment(LC_ALL="C"))
-        self.assertTrue(words.startswith("107.4M +- 30.0M "), words)
+        self.assertTrue(words.startswith("107M +- 30.0M "), words)
 
     def test_totals_have_the_errors_of_their_processes(self):
         document = load(STATE)
@@ -479,7 +479,7 @@ class Unknown(ReportTest):
         document["processes"][2]["pss_error"] = 20 * MIB
         path = self.write(document)
         words = self.last_row("-Gtk", "-c", "pss,pss_error,group", path)
-        self.assertEqual(words.split()[:4], ["≥", "120.6M", "±", "30.0M"])
+        self.assertEqual(words.split()[:4], ["≥", "121M", "±", "30.0M"])
         self.assertEqual(words.split()[4:], ["30.0M", "total"])
 
     def test_error_of_a_total_is_limited_by_the_memory_of_the_host(self):
@@ -563,7 +563,7 @@ class CausesOfErrors(ReportTest):
 
     def test_they_are_explained(self):
         lines = [
-            "  pss          100.0M ± 3.0 %:",
+            "  pss          100M ± 3.0 %:",
             f"               2.0 % because {self.WORDS[0]},",
             f"               1.0 % because {self.WORDS[1]}",
             "",
@@ -573,7 +573,7 @@ class CausesOfErrors(ReportTest):
             self.assertIn("\n".join(lines), text)
             self.assertIn("\ngroup postgres\n", text)
         text = self.report("explain", self.path, env=environment(LC_ALL="C"))
-        self.assertIn("100.0M +- 3.0 %:\n", text)
+        self.assertIn("100M +- 3.0 %:\n", text)
         self.assertNotIn("±", self.report("explain", STATE))
         self.assertNotIn("3.0 %", self.report("explain", self.path, 701))
 

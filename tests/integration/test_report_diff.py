@@ -15,7 +15,7 @@ class Explaining(ReportTest):
             "inherited from an ancestor",
             "also in      by-postgres, by rule 2:",
             'shadowed     3: Group "%{unit}"',
-            "estimated from an earlier reading, 12.5s old",
+            "estimated from an earlier reading, 12s old",
             "; pss error at most 20.0K, uss error at most 40.0K\n",
             "takes 120us of CPU time",
         ):
@@ -144,7 +144,7 @@ class Differences(ReportTest):
     def test_options(self):
         new = self.changed()
         rows = self.rows("diff", "-Hk", "-n1", "-g", "postgres", STATE, new)
-        self.assertEqual(rows[0], ["+19.5M", "107.4M", "127.0M", "postgres"])
+        self.assertEqual(rows[0], ["+19.5M", "107M", "127M", "postgres"])
         self.assertEqual(self.rows("diff", "-Hn", "0", STATE, new), [[]])
         rows = self.rows("diff", "-H", "-s", "uss", "-g", "other", STATE, new)
         self.assertEqual(rows[1], ["-1200", "1200", "0", "gone", "950", "bash"])

@@ -143,7 +143,7 @@ class Tables(ReportTest):
         text = self.report("-wk", self.write(document))
         (tmpfs,) = (line for line in text.splitlines() if "tmpfs" in line)
         (cache,) = (line for line in text.splitlines() if "page_cache" in line)
-        self.assertIn("40.0M ± 4.0M", tmpfs)
+        self.assertIn("40.0M ± 4.00M", tmpfs)
         self.assertNotIn("±", cache)
 
     def test_document_without_the_host_is_refused(self):

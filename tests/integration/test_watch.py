@@ -163,7 +163,7 @@ class Screen(WatchTest):
             ["PSS", "USS", "RSS", "SWAP", "+START", "+LAST", "PROCS", "GROUP"],
         )
         self.assertRegex(big, r"^ *24\.\dM~? .* 1 big$")
-        self.assertRegex(small, r"^ *8\.\dM~? .* 1 small$")
+        self.assertRegex(small, r"^ *8\.\d+M~? .* 1 small$")
         self.assertIn("q: end", foot)
         self.assertIn(" big", terminal.selected())
 
@@ -200,7 +200,7 @@ class Screen(WatchTest):
     def test_growth_is_shown_and_sorts(self):
         terminal = self.two()
         self.small.grow(8)
-        terminal.wait_for(r"16\.\dM~? .* \+8\.\dM .*small")
+        terminal.wait_for(r"16\.\dM~? .* \+8\.\d+M .*small")
         self.assertNotIn("+8", terminal.lines[3])
         terminal.press("g")
         terminal.wait(lambda: " small" in terminal.lines[3], "new order")

@@ -29,7 +29,7 @@ function objects(columns, rows) {
   });
 }
 
-/* ---- units ---- */
+/* ---- units: as in the tables of text (smaps/format.h) ---- */
 
 const UNKNOWN = "–";
 
@@ -37,8 +37,8 @@ function bytes(value) {
   if (value === null || value === undefined) return UNKNOWN;
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
   let unit = 0, rest = Math.abs(value);
-  for (; rest >= 1023.95 && unit < units.length - 1; unit++) rest /= 1024;
-  const digits = unit === 0 || rest >= 99.95 ? 0 : 1;
+  for (; rest >= 999.5 && unit < units.length - 1; unit++) rest /= 1024;
+  const digits = unit === 0 || rest >= 99.95 ? 0 : rest >= 9.995 ? 1 : 2;
   return (value < 0 ? "−" : "") + rest.toFixed(digits) + " " + units[unit];
 }
 
@@ -57,10 +57,13 @@ function signed(value) {
 
 function duration(seconds) {
   if (seconds === null || seconds === undefined) return UNKNOWN;
-  const units = [["d", 86400], ["h", 3600], ["min", 60]];
-  for (const [name, size] of units)
-    if (seconds >= 2 * size) return Math.round(seconds / size) + " " + name;
-  return (seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)) + " s";
+  const units = [["d", 86400, "h", 3600], ["h", 3600, "m", 60], ["m", 60, "s", 1]];
+  for (const [name, size, smaller, part] of units) {
+    const rounded = Math.round(seconds / part) * part;
+    if (rounded >= size)
+      return Math.floor(rounded / size) + name + String(rounded % size / part).padStart(2, "0") + smaller;
+  }
+  return seconds.toFixed(1) + "s";
 }
 
 function percent(part, whole) {

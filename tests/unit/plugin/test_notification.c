@@ -82,7 +82,7 @@ static void assert_is_announced(const char *message, size_t i) {
   const char *error = strstr(stub.headers[i], "PssError: ");
 
   snprintf(wanted, sizeof(wanted),
-           "capture %s: PSS 120.0 KiB; 10 web 120.0 KiB; [heap] 100.0 KiB",
+           "capture %s: PSS 120 KiB; 10 web 120 KiB; [heap] 100 KiB",
            stub.metas[i]);
   assert_string_equal(message, wanted);
   assert_non_null(error);
@@ -150,8 +150,8 @@ GLUE_TEST(announcement_has_everything_that_is_known) {
 
   assert_string_equal(
       line_of(&s),
-      "PSS 1.5 GiB, +300.0 MiB in 1h2m, limit 2.0 GiB; 1234 db 812.0 MiB, "
-      "4194304 a b 100.0 KiB, 7 ? RSS 5.0 MiB; [heap] 700.0 MiB, /lib/x 3.0 "
+      "PSS 1.50 GiB, +300 MiB in 1h02m, limit 2.00 GiB; 1234 db 812 MiB, "
+      "4194304 a b 100 KiB, 7 ? RSS 5.00 MiB; [heap] 700 MiB, /lib/x 3.00 "
       "MiB");
   assert_string_equal(
       stub.headers[0],
@@ -167,8 +167,8 @@ GLUE_TEST(announcement_has_everything_that_is_known) {
   s.has_ended = true;
   s.ended_ns = NS / 10;
   assert_string_equal(line_of(&s),
-                      "before its end, 1s ago: PSS 1.5 GiB +- 90.0 MiB; "
-                      "1234 db 812.0 MiB");
+                      "before its end, 1.0s ago: PSS 1.50 GiB +- 90.0 MiB; "
+                      "1234 db 812 MiB");
   s.n = 3;
   for (int i = 0; i < 3; i++)
     memset(s.largest[i].comm, 'x', sizeof(s.largest[i].comm) - 1);
@@ -182,11 +182,13 @@ GLUE_TEST(changes_have_a_sign_and_amounts_a_unit) {
     struct pss_change change;
     const char *line;
   } cases[] = {
-      {0, {0}, "PSS 0.0 KiB"},
-      {1024 * KIB - 1, {0}, "PSS 1.0 MiB"},
+      {0, {0}, "PSS 0 B"},
+      {1024 * KIB - 1, {0}, "PSS 1.00 MiB"},
       {UINT64_MAX, {0}, "PSS 16.0 EiB"},
-      {MIB, {-(int64_t)(3 * MIB), 119 * NS}, "PSS 1.0 MiB, -3.0 MiB in 1m59s"},
-      {MIB, {INT64_MIN, 120 * NS}, "PSS 1.0 MiB, -8.0 EiB in 2m0s"},
+      {MIB,
+       {-(int64_t)(3 * MIB), 119 * NS},
+       "PSS 1.00 MiB, -3.00 MiB in 1m59s"},
+      {MIB, {INT64_MIN, 120 * NS}, "PSS 1.00 MiB, -8.00 EiB in 2m00s"},
   };
 
   for (size_t i = 0; i < LENGTH(cases); i++)
@@ -213,11 +215,11 @@ GLUE_TEST(a_long_path_leaves_less_room_for_the_rest) {
   static const struct {
     size_t path_len;
     const char *rest;
-  } cases[] = {{150, ": PSS 120.0 KiB; 10 web 120.0 KiB; [heap] 100.0 KiB"},
-               {214, ": PSS 120.0 KiB; 10 web 120.0 KiB"},
-               {215, ": PSS 120.0 KiB"},
-               {232, ": PSS 120.0 KiB"},
-               {233, ": "}};
+  } cases[] = {{150, ": PSS 120 KiB; 10 web 120 KiB; [heap] 100 KiB"},
+               {218, ": PSS 120 KiB; 10 web 120 KiB"},
+               {219, ": PSS 120 KiB"},
+               {234, ": PSS 120 KiB"},
+               {235, ": "}};
   notification_t n = alarm_about("web");
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
@@ -315,7 +317,7 @@ GLUE_TEST(failed_writes_are_logged) {
   assert_non_null(
       strstr(stub.logs[1], "it is a symbolic link, or no directory"));
   /* The summary of the lost capture is in the line. */
-  assert_non_null(strstr(stub.logs[1], "; it has PSS 120.0 KiB; 10 web 120.0"));
+  assert_non_null(strstr(stub.logs[1], "; it has PSS 120 KiB; 10 web 120"));
 }
 
 /* --- the state --- */

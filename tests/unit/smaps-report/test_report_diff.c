@@ -149,13 +149,13 @@ TEST(groups_are_compared_by_name) {
 TEST(a_restarted_service_is_paired_in_order_of_start) {
   struct pair p =
       compare(PARTS(.processes = "11 7 w g 40, 10 5 w g 100, "
-                                 "12 9 w g 50, 20 5 w other 1000"),
+                                 "12 9 w g 50, 20 5 w other 900"),
               PARTS(.processes = "31 97 w g 41, 99 95 w g 103"), NULL);
 
   assert_int_equal(p.diff.processes.all[2].old_process->pid, 10);
   assert_int_equal(p.diff.processes.all[2].new_process->pid, 99);
   check(&p, &p.diff.processes,
-        "w -1000 1000>0 gone\n"
+        "w -900 900>0 gone\n"
         "w -50 50>0 gone\n"
         "w +3 100>103 restarted\n"
         "w +1 40>41 restarted\n");

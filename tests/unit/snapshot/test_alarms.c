@@ -98,7 +98,7 @@ ALARMS_TEST(limit_with_its_amount) {
   expect(w, "");
   put_cgroup(w, "96468992\n", 0);
   world_run(w, 10);
-  expect(w, "g: 92 % of 100.0 MiB in use");
+  expect(w, "g: 92 % of 100 MiB in use");
   world_run(w, 10);
   expect(w, "");
   put_cgroup(w, "52428800\n", 0);
@@ -131,7 +131,7 @@ ALARMS_TEST(growth_with_its_beginning_and_its_end) {
     r = collector_results(w->collector);
     if (r->n_alarms == 0)
       continue;
-    expect(w, "g: growing by 5.9 MiB a minute since 13:45, full at 15:15 (in "
+    expect(w, "g: growing by 5.86 MiB a minute since 13:45, full at 15:15 (in "
               "1h27m)");
     assert_int_equal(r->alarms[0].severity, SEVERITY_FAILURE);
     assert_int_equal(r->alarms[0].summary.largest[0].pid, 10);
@@ -201,7 +201,7 @@ ALARMS_TEST(an_alarm_waits_for_its_capture) {
   expect(w, "");
   assert_string_equal(world_written(0)->subject, "g");
   assert_string_equal(world_written(0)->alarm.message,
-                      "g: 92 % of 100.0 MiB in use");
+                      "g: 92 % of 100 MiB in use");
   assert_true(world_written(0)->alarm.is_own);
   assert_int_equal(world_written(0)->summary.limit_bytes, 104857600);
 }
@@ -213,5 +213,5 @@ ALARMS_TEST(a_severity_without_captures_is_told_at_once) {
   start_limited(w);
   put_cgroup(w, "96468992\n", 0);
   world_run(w, 10);
-  expect(w, "g: 92 % of 100.0 MiB in use");
+  expect(w, "g: 92 % of 100 MiB in use");
 }
