@@ -20,7 +20,9 @@ int store_replace(const char *path, const char *text, size_t len);
 struct store {
   const char *directory;
   uint64_t max_files, max_bytes;
-  bool is_one_a_time; /* the first file of a time stays */
+  /* Of a history: of each step only the first file is added, and the limits
+   * make old files sparse. 0: only the newest files are kept. */
+  uint64_t step_s;
 };
 
 /* Returns 0, or the negative errno with which store_add() would fail. A missing
@@ -30,19 +32,26 @@ int store_check(const char *directory, bool makes);
 /* The text of such an error. */
 const char *store_error(int error);
 
+/* Gets the time of a file that store_add() has made, in seconds since the
+ * Epoch. False for other names. */
+bool store_parse_name(const char *name, uint64_t *ret_seconds);
+
 /*
  * Adds a file named smaps-WHEN-SUBJECT.json, or replaces it. WHEN is the time
  * in UTC, in seconds, so the names sort by time; a '/' in the subject becomes
  * '_'.
  *
- * Makes the directory (0750) if only the last component is missing. Removes the
- * oldest regular files with such names, as the limits need it, and the
- * unfinished file of an interrupted writer. Files that are more than a day
- * ahead, by a clock that was wrong, count as older. Writes the path to
- * ret_path, which has no room if the caller does not need it.
+ * Makes the directory (0750) if only the last component is missing. Removes
+ * regular files with such names, as the limits need it, and the unfinished file
+ * of an interrupted writer. The oldest files go first, but before them those
+ * that are more than a day ahead, by a clock that was wrong. In a history the
+ * oldest goes only if it is older than a day. Otherwise the file goes that
+ * leaves the smallest gap for its age: all times of the day stay, and the
+ * younger ones are closer together. Writes the path to ret_path, which has no
+ * room if the caller does not need it.
  *
  * Returns 0, or a negative errno and adds no file: -EFBIG if the text alone is
- * larger than max_bytes, -EEXIST if the first one of that name stays, -EPERM if
+ * larger than max_bytes, -EEXIST if the step has a file, -ENOMEM, -EPERM if
  * the directory is writable by others or its owner is neither this user nor
  * root, -ELOOP or -ENOTDIR if it is a symbolic link or no directory.
  */

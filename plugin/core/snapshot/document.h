@@ -74,6 +74,7 @@ struct document {
   char *text; /* allocated */
   size_t len;
   uint64_t time_ns;              /* since the Epoch */
+  bool is_early;                 /* of a state: not for the history */
   char subject[GROUP_NAME_SIZE]; /* the group of a capture */
   struct summary summary;        /* of a capture */
   struct alarm alarm;            /* that it was made for */

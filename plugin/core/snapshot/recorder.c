@@ -385,9 +385,21 @@ static int run_captures(struct recorder *r, const struct scene *s,
   return r->capture.is_running ? continue_capture(r, s) : NOTHING_DUE;
 }
 
+/* After a start many processes are not read yet, and a comparison with such a
+ * state would mislead: for so many intervals, but 5 minutes at most. */
+#define EARLY_INTERVALS 30
+#define EARLY_NS (300 * NS_PER_S)
+
+static bool is_early(const struct recorder *r, uint64_t now_ns) {
+  return now_ns - r->begin_ns <
+         min(EARLY_INTERVALS * r->settings->interval_ns, EARLY_NS);
+}
+
 static int run_state(struct recorder *r, const struct scene *s,
                      uint64_t now_ns) {
-  struct document d = {.kind = DOCUMENT_STATE, .time_ns = s->time_ns};
+  struct document d = {.kind = DOCUMENT_STATE,
+                       .time_ns = s->time_ns,
+                       .is_early = is_early(r, now_ns)};
 
   /* A cycle may run a little early: half an interval is allowed. */
   if ((!r->settings->state_file && !r->settings->state_history) ||
@@ -398,10 +410,11 @@ static int run_state(struct recorder *r, const struct scene *s,
 }
 
 int recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns) {
-  bool is_first = !r->has_begun;
+  bool is_first = r->begin_ns == 0;
   int captured, stated;
 
-  r->has_begun = true;
+  if (is_first)
+    r->begin_ns = now_ns;
   if (!r->writer || (is_first && !r->settings->has_state_at_start))
     return NOTHING_DUE;
   captured = run_captures(r, s, now_ns);

@@ -54,7 +54,7 @@ struct recorder {
   const struct settings *settings;
   struct reader *reader;
   struct writer *writer; /* NULL: no snapshots are configured */
-  bool has_begun;        /* a cycle has run */
+  uint64_t begin_ns;     /* of the first cycle; 0: none has run */
   uint64_t next_state_ns;
   struct capture capture;
   pthread_mutex_t mutex; /* protects all below */

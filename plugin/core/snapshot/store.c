@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +13,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/duration.h"
+
 #define FILE_MODE 0640
 #define DIRECTORY_MODE 0750
 #define PREFIX "smaps-"
 #define SUFFIX ".json"
 /* The temporary name does not match *.json, so no program reads half a file. */
 #define UNFINISHED ".smaps-unfinished"
+#define TIME_FORMAT "%Y%m%dT%H%M%SZ"
 #define FOUR_DIGITS "[0-9][0-9][0-9][0-9]"
 
 static int write_all(int fd, const char *text, size_t len) {
@@ -141,79 +146,181 @@ const char *store_error(int error) {
   }
 }
 
-/* --- keeping within the limits --- */
+/* --- names --- */
 
-#define DAY_NS (UINT64_C(86400) * 1000000000)
+#define DAY_S UINT64_C(86400)
 
-static void format_time(uint64_t when_ns, char *ret, size_t size) {
-  time_t seconds = (time_t)(when_ns / 1000000000);
+static void format_time(uint64_t seconds, char *ret, size_t size) {
+  time_t when = (time_t)seconds;
   struct tm tm;
 
-  strftime(ret, size, "%Y%m%dT%H%M%SZ", gmtime_r(&seconds, &tm));
+  strftime(ret, size, TIME_FORMAT, gmtime_r(&when, &tm));
 }
 
-/* Only names such as smaps-20261121T134501Z-….json are ours to remove. */
-static int is_ours(const struct dirent *entry) {
-  static const char shape[] =
-      PREFIX FOUR_DIGITS FOUR_DIGITS "T" FOUR_DIGITS "[0-9][0-9]Z-?*" SUFFIX;
-
-  return fnmatch(shape, entry->d_name, 0) == 0;
-}
-
-/* A file is removed if the newer ones leave no room for it. */
-static int keep_or_remove(const struct store *s, int dir_fd, const char *name,
-                          uint64_t *files, uint64_t *bytes) {
-  struct stat st;
-
-  if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-    return errno == ENOENT ? 0 : -errno;
-  if (!S_ISREG(st.st_mode))
-    return 0;
-  ++*files;
-  *bytes += (uint64_t)st.st_size;
-  if (*files <= s->max_files && *bytes <= s->max_bytes)
-    return 0;
-  return unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT ? 0 : -errno;
-}
-
-/* Files of the future, by a clock that was wrong, count as the oldest:
- * otherwise they would stay for years. */
-static int make_room(const struct store *s, int dir_fd, uint64_t when_ns,
-                     size_t len) {
-  uint64_t files = 1, bytes = len; /* with the new one */
-  struct dirent **entries = NULL;
-  char tomorrow[32];
-  int n = scandirat(dir_fd, ".", &entries, is_ours, alphasort);
-  int rc = n < 0 ? -errno : 0, past = n;
-
-  format_time(when_ns + DAY_NS, tomorrow, sizeof(tomorrow));
-  while (past > 0 && strncmp(entries[past - 1]->d_name + strlen(PREFIX),
-                             tomorrow, strlen(tomorrow)) > 0)
-    past--;
-  for (int i = 0; i < n && rc == 0; i++)
-    rc = keep_or_remove(s, dir_fd, entries[(past + n - 1 - i) % n]->d_name,
-                        &files, &bytes);
-  for (int i = 0; i < n; i++)
-    free(entries[i]);
-  free(entries);
-  return rc;
-}
-
-/* --- adding --- */
-
-static void make_name(const char *subject, uint64_t when_ns, char *ret,
+static void make_name(const char *subject, uint64_t seconds, char *ret,
                       size_t size) {
   char when[32];
 
-  format_time(when_ns, when, sizeof(when));
+  format_time(seconds, when, sizeof(when));
   snprintf(ret, size, PREFIX "%s-%s" SUFFIX, when, subject);
   for (char *c = ret; *c; c++)
     if (*c == '/')
       *c = '_';
 }
 
+bool store_parse_name(const char *name, uint64_t *ret_seconds) {
+  static const char shape[] =
+      PREFIX FOUR_DIGITS FOUR_DIGITS "T" FOUR_DIGITS "[0-9][0-9]Z-?*" SUFFIX;
+  struct tm tm = {.tm_mday = 1};
+  time_t when;
+
+  if (fnmatch(shape, name, 0) != 0 ||
+      !strptime(name + strlen(PREFIX), TIME_FORMAT, &tm))
+    return false;
+  when = timegm(&tm);
+  *ret_seconds = when > 0 ? (uint64_t)when : 0;
+  return true;
+}
+
+/* --- keeping within the limits --- */
+
+struct entry {
+  char *name;
+  uint64_t seconds, bytes;
+};
+
+/* The files of a store, the oldest first. */
+struct listing {
+  struct entry *all;
+  size_t n;
+  uint64_t bytes;
+};
+
+/* Only names such as smaps-20261121T134501Z-….json are ours to remove. */
+static int is_ours(const struct dirent *entry) {
+  uint64_t seconds;
+
+  return store_parse_name(entry->d_name, &seconds);
+}
+
+static void listing_done(struct listing *l) {
+  for (size_t i = 0; i < l->n; i++)
+    free(l->all[i].name);
+  free(l->all);
+}
+
+static void listing_drop(struct listing *l, size_t i) {
+  l->bytes -= l->all[i].bytes;
+  free(l->all[i].name);
+  array_remove(l->all, &l->n, sizeof(*l->all), i);
+}
+
+/* Takes the name. A file that has gone, and what is not a file, is not listed.
+ */
+static int listing_add(struct listing *l, int dir_fd, char *name) {
+  struct entry *e = &l->all[l->n];
+  struct stat st;
+  int rc = fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : -errno;
+
+  if (rc < 0 || !S_ISREG(st.st_mode)) {
+    free(name);
+    return rc == -ENOENT ? 0 : rc;
+  }
+  *e = (struct entry){.name = name, .bytes = (uint64_t)st.st_size};
+  store_parse_name(name, &e->seconds);
+  l->bytes += e->bytes;
+  l->n++;
+  return 0;
+}
+
+static int list_files(int dir_fd, struct listing *ret) {
+  struct dirent **entries = NULL;
+  int n = scandirat(dir_fd, ".", &entries, is_ours, alphasort);
+  int rc = n < 0 ? -errno : 0;
+
+  *ret =
+      (struct listing){.all = calloc(n > 0 ? (size_t)n : 1, sizeof(*ret->all))};
+  if (!ret->all)
+    rc = -ENOMEM;
+  for (int i = 0; i < n; i++) {
+    char *name = rc == 0 ? strdup(entries[i]->d_name) : NULL;
+
+    free(entries[i]);
+    if (name)
+      rc = listing_add(ret, dir_fd, name);
+    else if (rc == 0)
+      rc = -ENOMEM;
+  }
+  free(entries);
+  return rc;
+}
+
+/* How little it is missed: the gap that it would leave, as a part of its age.
+ * So states stay the closer together the younger they are. */
+static double sparseness(const struct listing *l, size_t i, uint64_t now) {
+  uint64_t next = i + 1 < l->n ? l->all[i + 1].seconds : now;
+  double gap = (double)next - (double)l->all[i - 1].seconds;
+  double age = (double)now - (double)l->all[i].seconds;
+
+  return gap / fmax(age, 1);
+}
+
+/* Files of the future, by a clock that was wrong, go first: otherwise they
+ * would stay for years. */
+static size_t first_to_go(const struct store *s, const struct listing *l,
+                          uint64_t now) {
+  size_t past = l->n, ret = 0;
+
+  while (past > 0 && l->all[past - 1].seconds > now + DAY_S)
+    past--;
+  if (past < l->n)
+    return past;
+  if (s->step_s == 0 || l->all[0].seconds + DAY_S < now)
+    return 0;
+  for (size_t i = 1; i < l->n; i++)
+    if (ret == 0 || sparseness(l, i, now) < sparseness(l, ret, now))
+      ret = i;
+  return ret;
+}
+
+static int make_room(const struct store *s, int dir_fd, struct listing *l,
+                     uint64_t now, size_t len) {
+  while (l->n > 0 &&
+         (l->n + 1 > s->max_files || l->bytes + len > s->max_bytes)) {
+    size_t i = first_to_go(s, l, now);
+
+    if (unlinkat(dir_fd, l->all[i].name, 0) != 0 && errno != ENOENT)
+      return -errno;
+    listing_drop(l, i);
+  }
+  return 0;
+}
+
+/* True if a file of this step is there. */
+static bool has_step(const struct store *s, const struct listing *l,
+                     uint64_t now) {
+  for (size_t i = 0; s->step_s > 0 && i < l->n; i++)
+    if (l->all[i].seconds / s->step_s == now / s->step_s)
+      return true;
+  return false;
+}
+
+static int prepare(const struct store *s, int dir_fd, uint64_t now,
+                   size_t len) {
+  struct listing l;
+  int rc = list_files(dir_fd, &l);
+
+  if (rc == 0)
+    rc = has_step(s, &l, now) ? -EEXIST : make_room(s, dir_fd, &l, now, len);
+  listing_done(&l);
+  return rc;
+}
+
+/* --- adding --- */
+
 int store_add(const struct store *s, const char *subject, uint64_t when_ns,
               const char *text, size_t len, char *ret_path, size_t size) {
+  uint64_t now = when_ns / NS_PER_S;
   char name[NAME_MAX + 1];
   int fd, rc;
 
@@ -222,11 +329,8 @@ int store_add(const struct store *s, const char *subject, uint64_t when_ns,
   fd = open_directory(s->directory, true);
   if (fd < 0)
     return fd;
-  make_name(subject, when_ns, name, sizeof(name));
-  if (s->is_one_a_time && faccessat(fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-    rc = -EEXIST;
-  else
-    rc = make_room(s, fd, when_ns, len);
+  make_name(subject, now, name, sizeof(name));
+  rc = prepare(s, fd, now, len);
   if (rc == 0)
     rc = write_file(fd, UNFINISHED, name, text, len);
   if (rc == 0)

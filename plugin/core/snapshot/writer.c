@@ -10,9 +10,11 @@
 #include "base/thread.h"
 
 #define DOCUMENTS_MAX 8
-/* History of a day, with the default size limit of captures. */
-#define HOUR_NS (3600 * NS_PER_S)
-#define HISTORY_FILES 24
+/* The history has a state of each 5 minutes. So many files reach over a day:
+ * their steps grow to 10, 20, 40 and 80 minutes after 1.5, 3.5, 7 and 13 hours.
+ * The size limit is the default of captures; with less room the steps grow. */
+#define HISTORY_STEP_S UINT64_C(300)
+#define HISTORY_FILES 60
 #define HISTORY_BYTES (UINT64_C(64) << 20)
 
 struct writer {
@@ -20,7 +22,8 @@ struct writer {
   char *paths[DOCUMENT_KINDS]; /* NULL: not wanted */
   /* Used by the thread only. */
   struct store captures, history;
-  uint64_t hour; /* of the last state that was added to the history */
+  uint64_t step;        /* of the last state that was added to the history */
+  uint64_t failed_hour; /* of the last failure of the history */
   pthread_mutex_t mutex;
   pthread_cond_t changed;
   /* Protected by the mutex. */
@@ -67,7 +70,7 @@ int writer_new(const struct settings *settings,
   w->history = (struct store){.directory = w->paths[DOCUMENT_HISTORY],
                               .max_files = HISTORY_FILES,
                               .max_bytes = HISTORY_BYTES,
-                              .is_one_a_time = true};
+                              .step_s = HISTORY_STEP_S};
   *ret = w;
   return 0;
 }
@@ -85,18 +88,21 @@ static void report(const struct writer *w, enum document_kind kind,
   w->done(&result);
 }
 
-/* Only the first state of an hour is added, also after a restart. */
+/* Only the first state of a step is added, also after a restart. A failure is
+ * reported once an hour. */
 static void add_to_history(struct writer *w, const struct document *d) {
-  uint64_t hour = d->time_ns / HOUR_NS;
+  uint64_t seconds = d->time_ns / NS_PER_S;
+  uint64_t step = seconds / HISTORY_STEP_S, hour = seconds / 3600;
   int rc;
 
-  if (!w->paths[DOCUMENT_HISTORY] || hour == w->hour)
+  if (!w->paths[DOCUMENT_HISTORY] || d->is_early || step == w->step)
     return;
-  w->hour = hour;
-  rc =
-      store_add(&w->history, "state", hour * HOUR_NS, d->text, d->len, NULL, 0);
-  if (rc < 0 && rc != -EEXIST)
-    report(w, DOCUMENT_HISTORY, d, NULL, rc);
+  w->step = step;
+  rc = store_add(&w->history, "state", d->time_ns, d->text, d->len, NULL, 0);
+  if (rc >= 0 || rc == -EEXIST || hour == w->failed_hour)
+    return;
+  w->failed_hour = hour;
+  report(w, DOCUMENT_HISTORY, d, NULL, rc);
 }
 
 static void write_document(struct writer *w, const struct document *d) {

@@ -13,10 +13,11 @@ struct writer;
 
 /*
  * Copies what it takes of the settings: StateFile, StateHistory (a directory
- * for the first state of each hour) and the directory of captures with its
+ * for the first state of each 5 minutes) and the directory of captures with its
  * limits. 0 or -ENOMEM. The first document starts the thread.
  *
- * done() gets the result of each document, and of the history only a failure.
+ * done() gets the result of each document, and of the history only the first
+ * failure of an hour.
  * It is called on the writer's thread, where it may block; on the thread of
  * writer_submit() for a document that cannot be queued.
  */

@@ -2,9 +2,12 @@
 #include "test.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -132,6 +135,47 @@ TEST(a_state_is_written_at_its_interval) {
     assert_stated(w, cases[i].step_s, cases[i].times, cases[i].n);
     world_teardown((void **)&w);
   }
+}
+
+/* Runs cycles for 5 minutes, with steps that may be longer than the interval.
+ * Returns the seconds from the first cycle to the first state of the history.
+ */
+static unsigned first_in_history(unsigned interval_s, unsigned step_s) {
+  struct config_error reason;
+  struct world *w = new_world();
+  struct dirent **names;
+  uint64_t seconds = 0;
+  char path[128];
+  int n;
+
+  w->settings.interval_ns = interval_s * NS_PER_S;
+  w->settings.state_interval_ns = 0;
+  world_keep_state(w);
+  snprintf(path, sizeof(path), "%s/history", w->tree.root);
+  assert_int_equal(settings_set_path(&w->settings.state_history, path, &reason),
+                   0);
+  put_group(w, 10, "a");
+  for (unsigned i = 1; (i - 1) * step_s <= 300; i++) {
+    cycle(w, step_s);
+    while (world_n_written() < i) /* so that none replaces it */
+      sched_yield();
+  }
+  world_stop(w);
+  n = scandir(path, &names, NULL, alphasort); /* "." and ".." come first */
+  assert_true(n >= 3);
+  assert_true(store_parse_name(names[2]->d_name, &seconds));
+  while (n > 0)
+    free(names[--n]);
+  free(names);
+  world_teardown((void **)&w);
+  return (unsigned)(seconds - WORLD_WALL_NS / NS_PER_S);
+}
+
+/* Too little is read yet. */
+TEST(history_begins_30_intervals_or_5_minutes_after_the_start) {
+  assert_int_equal(first_in_history(1, 10), 30);
+  assert_int_equal(first_in_history(10, 10), 300);
+  assert_int_equal(first_in_history(60, 60), 300);
 }
 
 /* --- alarms ----------------------------------------------------------------*/

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* 2026-11-21 13:45:01 UTC */
@@ -327,8 +328,6 @@ FIXTURE_TEST(a_file_of_the_same_second_is_replaced) {
   assert_int_equal(add_at(p, "web", WHEN_NS, "newer"), 0);
   assert_file(p, "victim", "precious");
   assert_file(p, "captures/smaps-" WHEN "-web.json", "newer");
-  p->store.is_one_a_time = true;
-  assert_int_equal(add(p, "web"), -EEXIST);
 }
 
 FIXTURE_TEST(leftovers_of_an_interrupted_writer_go) {
@@ -378,6 +377,103 @@ FIXTURE_TEST(a_file_that_is_too_large_does_not_remove_others) {
   assert_int_equal(add_at(p, "b", WHEN_NS, "12345678901"), -EFBIG);
   assert_int_equal(names_in(p->directory), 1);
   assert_true(exists(p, "captures/smaps-" WHEN "-a.json"));
+}
+
+/* --- histories -------------------------------------------------------------*/
+
+#define STEP_S 300
+#define HOUR_S 3600
+
+/* Adds a state in each step. */
+static void add_history(struct place *p, uint64_t begin_s, uint64_t end_s,
+                        const char *text) {
+  p->store.step_s = STEP_S;
+  for (uint64_t t = begin_s; t <= end_s; t += STEP_S)
+    assert_int_equal(add_at(p, "state", t * SECOND_NS, text), 0);
+}
+
+static bool has_state(struct place *p, uint64_t seconds) {
+  char name[128], when[32];
+  time_t time = (time_t)seconds;
+
+  strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", gmtime(&time));
+  snprintf(name, sizeof(name), "captures/smaps-%s-state.json", when);
+  return exists(p, name);
+}
+
+FIXTURE_TEST(a_step_has_one_state_whoever_has_added_it) {
+  p->store.step_s = STEP_S;
+  assert_int_equal(add_at(p, "state", 1201 * SECOND_NS, "x"), 0);
+  assert_int_equal(add_at(p, "state", 1499 * SECOND_NS, "y"), -EEXIST);
+  assert_int_equal(add_at(p, "state", 1199 * SECOND_NS, "y"), 0);
+  assert_int_equal(add_at(p, "state", 1500 * SECOND_NS, "y"), 0);
+  assert_file(p, "captures/smaps-19700101T002001Z-state.json", "x");
+  assert_int_equal(names_in(p->directory), 3);
+}
+
+/* The ages in minutes, of a simulation in Python that knows nothing of files:
+ * it drops the state with the smallest gap between its neighbours, divided by
+ * its age, whenever there are more than 24, and after a day the oldest. */
+FIXTURE_TEST(old_states_become_sparse_and_reach_over_a_day) {
+  static const unsigned ages[] = {0,   5,   10,  15,  20,  25,  30,   35,
+                                  45,  55,  75,  95,  115, 155, 195,  235,
+                                  315, 395, 475, 555, 715, 875, 1035, 1355};
+  uint64_t end_s = 60 * HOUR_S;
+
+  p->store.max_files = LENGTH(ages);
+  add_history(p, STEP_S, end_s, "x");
+  assert_int_equal(names_in(p->directory), LENGTH(ages));
+  for (size_t i = 0; i < LENGTH(ages); i++)
+    if (!has_state(p, end_s - 60 * ages[i]))
+      fail_msg("the state of %u minutes ago is missing", ages[i]);
+}
+
+/* Five states have room: the day is kept all the same. */
+FIXTURE_TEST(states_become_sparser_where_bytes_are_short) {
+  static const unsigned ages[] = {0, 10, 40, 255, 1040};
+
+  p->store.max_files = 60;
+  p->store.max_bytes = 20;
+  add_history(p, STEP_S, 60 * HOUR_S, "1234");
+  for (size_t i = 0; i < LENGTH(ages); i++)
+    assert_true(has_state(p, 60 * HOUR_S - 60 * ages[i]));
+  /* This one needs all the room. */
+  assert_int_equal(
+      add_at(p, "state", 61 * HOUR_S * SECOND_NS, "12345678901234567890"), 0);
+  assert_int_equal(names_in(p->directory), 1);
+}
+
+/* Of the version that kept the first state of each hour: all of the last day
+ * stay as long as they have room, and those before make it. */
+FIXTURE_TEST(states_of_each_hour_stay_beside_newer_ones) {
+  p->store.max_files = 60;
+  for (uint64_t hour = 1; hour <= 30; hour++)
+    assert_int_equal(add_at(p, "state", hour * HOUR_S * SECOND_NS, "x"), 0);
+  add_history(p, 30 * HOUR_S + STEP_S, 33 * HOUR_S, "x");
+  assert_int_equal(names_in(p->directory), 60);
+  assert_false(has_state(p, 6 * HOUR_S));
+  for (uint64_t hour = 9; hour <= 33; hour++)
+    assert_true(has_state(p, hour * HOUR_S));
+}
+
+/* After a weekend the states of before are needed, until newer ones are. */
+FIXTURE_TEST(states_of_before_a_pause_go_last_week_first) {
+  p->store.max_files = 10;
+  add_history(p, STEP_S, 10 * STEP_S, "x");
+  add_history(p, 80 * HOUR_S, 80 * HOUR_S + 2 * STEP_S, "x");
+  assert_false(has_state(p, 3 * STEP_S));
+  assert_true(has_state(p, 4 * STEP_S));
+  assert_true(has_state(p, 80 * HOUR_S));
+}
+
+FIXTURE_TEST(names_have_their_time) {
+  uint64_t seconds = 7;
+
+  assert_true(store_parse_name("smaps-" WHEN "-a-b.json", &seconds));
+  assert_int_equal(seconds, WHEN_NS / SECOND_NS);
+  assert_false(store_parse_name("smaps-20261321T134501Z-a.json", &seconds));
+  assert_false(store_parse_name("smaps-" WHEN ".json", &seconds));
+  assert_int_equal(seconds, WHEN_NS / SECOND_NS);
 }
 
 FIXTURE_TEST(foreign_files_stay_and_are_not_counted) {

@@ -239,20 +239,29 @@ static void assert_in_history(const struct fixture *d, const char *name,
   assert_int_equal(access(path, F_OK) == 0, is_there);
 }
 
-FIXTURE_TEST(first_state_of_each_hour_is_kept_for_a_day) {
-  for (uint64_t i = 0; i < 26 * 4; i++) {
-    gate.n = 0;
-    give_state_at(d, HOUR + i * HOUR / 4, 1);
-  }
+FIXTURE_TEST(first_state_of_each_5_minutes_is_added) {
+  static const unsigned seconds[] = {7201, 7300, 7499, 7500, 7799, 7801};
+
+  for (size_t i = 0; i < LENGTH(seconds); i++)
+    give_state_at(d, seconds[i] * NS, i + 1);
   end(d, LONG_NS);
-  assert_int_equal(count_files(d->history), 24);
-  assert_in_history(d, "smaps-19700101T020000Z-state.json", false);
-  assert_in_history(d, "smaps-19700101T030000Z-state.json", true);
-  assert_in_history(d, "smaps-19700102T020000Z-state.json", true);
+  assert_int_equal(count_files(d->history), 3);
+  assert_in_history(d, "smaps-19700101T020001Z-state.json", true);
+  assert_in_history(d, "smaps-19700101T020500Z-state.json", true);
+  assert_in_history(d, "smaps-19700101T021001Z-state.json", true);
 }
 
-/* Daemons that are restarted again and again leave the hours before. */
-FIXTURE_TEST(restart_adds_nothing_to_the_history_of_the_hour) {
+FIXTURE_TEST(history_has_60_states_of_a_day) {
+  for (uint64_t i = 0; i < 30 * 12; i++) {
+    gate.n = 0;
+    give_state_at(d, HOUR + i * HOUR / 12, 1);
+  }
+  end(d, LONG_NS);
+  assert_int_equal(count_files(d->history), 60);
+}
+
+/* Daemons that are restarted again and again leave the states before. */
+FIXTURE_TEST(restart_adds_nothing_to_the_history_of_the_step) {
   give_state_at(d, 5 * HOUR, 1);
   end(d, LONG_NS);
   join();
@@ -271,10 +280,28 @@ FIXTURE_TEST(history_that_cannot_be_kept_is_reported_once_an_hour) {
   assert_int_equal(chmod(d->history, 0777), 0);
   give_state_at(d, 5 * HOUR, 2);
   give_state_at(d, 5 * HOUR + NS, 3);
-  give_state_at(d, 6 * HOUR, 5);
+  give_state_at(d, 5 * HOUR + HOUR / 2, 4);
+  give_state_at(d, 6 * HOUR, 6);
   assert_reported(1, DOCUMENT_HISTORY, "", d->history, -EPERM);
   assert_int_equal(gate.outcomes[2].kind, DOCUMENT_STATE);
-  assert_int_equal(gate.outcomes[4].kind, DOCUMENT_HISTORY);
+  assert_int_equal(gate.outcomes[3].kind, DOCUMENT_STATE);
+  assert_int_equal(gate.outcomes[5].kind, DOCUMENT_HISTORY);
+}
+
+FIXTURE_TEST(early_state_is_not_in_the_history) {
+  struct document early = {.kind = DOCUMENT_STATE,
+                           .time_ns = 5 * HOUR,
+                           .is_early = true,
+                           .text = strdup("early"),
+                           .len = 5};
+
+  writer_submit(d->writer, &early);
+  wait_for(1);
+  assert_file(d->state_file, "early");
+  give_state_at(d, 5 * HOUR + NS, 2);
+  end(d, LONG_NS);
+  assert_int_equal(count_files(d->history), 1);
+  assert_in_history(d, "smaps-19700101T050001Z-state.json", true);
 }
 
 /* --- writing ---------------------------------------------------------------*/
