@@ -209,8 +209,11 @@ static const struct {
     COLUMN("uptime", SECONDS, G(uptime), P(uptime)),
     COLUMN("growth", BYTES, G(growth)),
     UPWARDS("until_limit", SECONDS, G(until_limit)),
+    UPWARDS("grows_since", TIME, G(grows_since)),
+    UPWARDS("full_at", TIME, G(until_limit)),
 };
 #define OTHERS (sizeof(others) / sizeof(*others))
+#define FULL_AT (OTHERS - 1) /* the document's time and a field */
 
 #define ONE(name, key, selector) +1
 _Static_assert(0 ATTRIBUTE_TABLE(ONE, ONE) == 11,
@@ -274,6 +277,13 @@ static struct cell amount(enum amount which, const struct row *row) {
   return cell;
 }
 
+static struct cell time_cell(const struct document *d, double seconds) {
+  struct cell cell = real(CELL_TIME, seconds);
+
+  cell.beside = d->time;
+  return cell;
+}
+
 static struct cell read_field(const struct document *d, enum cell_type type,
                               const void *field) {
   const uint64_t *number = field;
@@ -286,6 +296,8 @@ static struct cell read_field(const struct document *d, enum cell_type type,
   case CELL_SECONDS:
   case CELL_PERCENT:
     return real(type, *(const double *)field);
+  case CELL_TIME:
+    return time_cell(d, *(const double *)field);
   default:
     return whole(type, *number);
   }
@@ -303,6 +315,8 @@ struct cell column_get(const struct document *d, unsigned column,
     return blank;
   if (other == HOST)
     return text(d->host);
+  if (other == FULL_AT)
+    return time_cell(d, d->time + row->group->until_limit);
   if (others[other].get)
     return others[other].get(row);
   return read_field(d, others[other].type, (const char *)row->of + field - 1);
@@ -315,7 +329,8 @@ static int compare_known(const struct cell *a, const struct cell *b) {
     return a->text ? -1 : 1; /* the name of a user before a uid */
   if (a->text)
     return strcmp(a->text, b->text);
-  if (a->type == CELL_SECONDS || a->type == CELL_PERCENT)
+  if (a->type == CELL_SECONDS || a->type == CELL_PERCENT ||
+      a->type == CELL_TIME)
     return (a->real > b->real) - (a->real < b->real);
   return (a->whole > b->whole) - (a->whole < b->whole);
 }

@@ -23,6 +23,8 @@ enum cell_type {
   CELL_COUNT,
   CELL_SECONDS,
   CELL_PERCENT,
+  CELL_TIME, /* since the Epoch; text has it in short, beside that of the
+                document */
 };
 
 struct cell {
@@ -35,7 +37,8 @@ struct cell {
    * and its error (0 if it is small). */
   bool is_least;
   uint64_t error;
-  double real; /* of CELL_SECONDS, CELL_PERCENT */
+  double real;   /* of CELL_SECONDS, CELL_PERCENT, CELL_TIME */
+  double beside; /* of CELL_TIME: the time of the document */
 };
 
 struct row {

@@ -108,6 +108,7 @@ struct group {
   uint64_t events_max;
   uint64_t growth;    /* bytes a second */
   double until_limit; /* seconds */
+  double grows_since; /* the time; NaN: it does not grow */
   double last_known;  /* it has ended: its values are of this time */
   struct amounts amounts;
   /* In a sum: bit per amount that some parts lack, so the sum is a lower

@@ -1,24 +1,6 @@
 #include "heading.h"
 
 #include <math.h>
-#include <time.h>
-
-/* Up to the year 9999, because gmtime_r() fails long before 64 bits overflow;
- * or as far as 32 bits go. */
-#define TIME_END                                                               \
-  (sizeof(time_t) < sizeof(int64_t) ? 2147483648.0 : 253402300800.0)
-
-static void add_time(struct text *t, double seconds) {
-  time_t when = seconds < TIME_END ? (time_t)seconds : 0;
-  struct tm tm;
-  char words[40];
-
-  if (isnan(seconds) || when == 0 || !gmtime_r(&when, &tm) ||
-      !strftime(words, sizeof(words), "%Y-%m-%d %H:%M:%S UTC", &tm))
-    text_add(t, "time unknown");
-  else
-    text_add(t, words);
-}
 
 static void print_end(const struct document *d, const struct style *s) {
   double last_known = document_last_known(d);
@@ -29,7 +11,7 @@ static void print_end(const struct document *d, const struct style *s) {
   text_add(&t, "The processes of ");
   text_add_name(&t, document_scope(d), s);
   text_add(&t, " had ended: its values are the last known, of ");
-  add_time(&t, last_known);
+  text_add_time(&t, last_known);
   text_print(&t, COLOUR_BOLD, s);
   text_done(&t);
 }
@@ -40,7 +22,7 @@ void heading_print(const struct document *d, const struct style *s) {
 
   text_add_name(&t, d->host ? d->host : "-", s);
   text_add(&t, ", ");
-  add_time(&t, d->time);
+  text_add_time(&t, d->time);
   if (d->trigger.message) {
     text_add(&t, ": ");
     text_add_name(&t, d->trigger.message, s);

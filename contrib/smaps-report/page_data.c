@@ -143,6 +143,7 @@ static void write_facts(struct json_lines *j, const struct group *g) {
   json_lines_real(j, "uptime", g->uptime);
   json_lines_whole(j, "growth", g->growth);
   json_lines_real(j, "until_limit", g->until_limit);
+  json_lines_real(j, "grows_since", g->grows_since);
   if (!g->cgroup_absence)
     json_lines_text(j, "cgroup", g->cgroup);
   json_lines_whole(j, "cgroup_memory", g->cgroup_memory);

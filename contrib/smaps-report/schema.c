@@ -102,6 +102,7 @@ static const struct key group_keys[] = {
     IN(WHOLE, events_max, group),
     IN(WHOLE, growth, group),
     IN(SECONDS, until_limit, group),
+    IN(SECONDS, grows_since, group),
     IN(SECONDS, last_known, group),
     OPEN(OBJECT, usage, USAGE),
     {0},

@@ -117,6 +117,9 @@ static void add_cell(struct text *t, const struct cell *c,
   case CELL_PERCENT:
     text_addf(t, "%.1f%%", c->real);
     break;
+  case CELL_TIME:
+    text_add_clock(t, c->real, c->beside);
+    break;
   }
 }
 
@@ -193,6 +196,7 @@ static void write_cell(struct json_lines *j, const char *name,
     break;
   case CELL_SECONDS:
   case CELL_PERCENT:
+  case CELL_TIME:
     json_lines_real(j, name, c->real);
     break;
   }

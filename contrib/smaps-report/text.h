@@ -70,6 +70,14 @@ void text_add_change(struct text *t, bool is_less, uint64_t bytes,
 /* Adds a duration: 120us, 5.6s, 21m41s (format.h); "-" for NaN. */
 void text_add_seconds(struct text *t, double seconds);
 
+/* Adds a time since the Epoch: "2026-11-21 13:45:01 CET", in the local zone, or
+ * "time unknown". */
+void text_add_time(struct text *t, double seconds);
+
+/* Adds a time beside another one, which has the day: "13:45" (format.h); "-"
+ * for NaN. */
+void text_add_clock(struct text *t, double seconds, double beside);
+
 /* Removes blanks at the end. */
 void text_trim(struct text *t);
 

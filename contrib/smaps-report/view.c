@@ -289,6 +289,28 @@ static void add_errors(struct table *t) {
   }
 }
 
+static bool has_growth(const struct view *v) {
+  for (size_t i = 0; i < v->n_documents; i++)
+    for (size_t j = 0; j < v->documents[i]->n_groups; j++)
+      if (!isnan(v->documents[i]->groups[j].grows_since))
+        return true;
+  return false;
+}
+
+/* They stand before the name, and only if a whole group grows. */
+static void add_growth(struct table *t, const struct view *v) {
+  static const char *const names[] = {"grows_since", "full_at"};
+  unsigned name = t->columns[t->n_columns - 1];
+
+  if (t->kind != ROW_GROUP || filters_part_groups(&v->filters) ||
+      !has_growth(v))
+    return;
+  t->n_columns--;
+  for (size_t i = 0; i < 2; i++)
+    t->columns[t->n_columns++] = column_find(names[i], strlen(names[i]));
+  t->columns[t->n_columns++] = name;
+}
+
 /* False if -c names a column that this kind of row does not have. */
 static bool choose_columns(struct table *t, const struct view *v) {
   const struct options *o = v->options;
@@ -308,6 +330,8 @@ static bool choose_columns(struct table *t, const struct view *v) {
     t->columns[t->n_columns++] = column_find(at, len);
     at += len + (at[len] == ',');
   }
+  if (o->n_columns == 0)
+    add_growth(t, v);
   if (o->is_json)
     add_errors(t);
   return true;

@@ -22,7 +22,7 @@ CAPTURE = FIXTURES / "capture.json"
 
 def environment(**changes):
     """A plain one, in which text is UTF-8. None takes a variable away."""
-    env = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm", **changes}
+    env = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm", "TZ": "UTC0", **changes}
     for name in ("COLUMNS", "NO_COLOR"):
         if name not in changes:
             env.pop(name, None)

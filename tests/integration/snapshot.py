@@ -159,6 +159,7 @@ GROUP = {
     "pressure_full?": number,
     "growth?": whole,
     "until_limit?": number,
+    "grows_since?": number,
     "usage": mapping_of_keys,
 }
 PROCESS = {

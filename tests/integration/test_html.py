@@ -224,6 +224,15 @@ class Shown(Page):
         tab = self.open(document)
         self.assertNotIn("error of PSS", " ".join(tab.texts(".details dl")))
 
+    def test_growth_has_its_times(self):
+        document = load(STATE)
+        group = group_of(document, "other")
+        group.update(growth=30000, until_limit=1301, grows_since=document["time"] - 7200)
+        document["groups"] = [group]
+        facts = " ".join(self.open(document).texts(".details dl"))
+        self.assertIn("2026-11-21 11:20:00 UTC", facts)
+        self.assertIn("21m41s, at 2026-11-21 13:41:41 UTC", facts)
+
     def test_an_error_is_drawn_as_in_the_legend(self):
         document = load(STATE)
         group_of(document, "other")["pss_error"] = 2 * MIB

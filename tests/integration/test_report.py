@@ -462,6 +462,44 @@ class Unknown(ReportTest):
         row = next(r for r in self.rows("-u", STATE) if r[-1] == "vault")
         self.assertEqual(row, ["-", "-", "-", "-", "1", "vault"])
 
+    def growing(self):
+        """A state of 2026-11-21 13:20:00, in which postgres grows."""
+        document = load(STATE)
+        group_of(document, "postgres").update(
+            growth=30000, until_limit=1301, grows_since=document["time"] - 7200
+        )
+        return self.write(document)
+
+    def test_growth_has_its_beginning_and_its_end(self):
+        rows = self.rows("-G", self.growing())
+        self.assertEqual(rows[0][-3:], ["GROWS_SINCE", "FULL_AT", "GROUP"])
+        times = {row[-1]: row[-3:-1] for row in rows[1:]}
+        self.assertEqual(times["postgres"], ["11:20", "13:41"])
+        self.assertEqual(times["other"], ["-", "-"])
+        self.assertNotIn("GROWS", self.report("-G", STATE))
+        # A part of a group has no growth.
+        self.assertNotIn("GROWS", self.report("-G", "-P", "nginx", self.growing()))
+
+    def test_times_are_local_and_of_the_day(self):
+        document = load(self.growing())
+        group_of(document, "postgres")["until_limit"] = 86400 * 2
+        columns = ("-G", "-g", "postgres", "-c", "grows_since,full_at,until_limit")
+        path = self.write(document)
+        text = self.report(*columns, path)
+        self.assertIn("2026-11-21 13:20:00 UTC\n", text)
+        self.assertEqual(text.split()[-4:], ["11:20", "11-23", "13:20", "2d00h"])
+        text = self.report(*columns, path, env=environment(TZ="IST-5:30"))
+        self.assertIn("2026-11-21 18:50:00 IST\n", text)
+        self.assertEqual(text.split()[-4:], ["16:50", "11-23", "18:50", "2d00h"])
+
+    def test_times_in_json_are_seconds(self):
+        document = load(self.growing())
+        rows = {r["group"]: r for r in self.json("-G", self.growing())}
+        row = rows["postgres"]
+        self.assertEqual(row["grows_since"], document["time"] - 7200)
+        self.assertEqual(row["full_at"], document["time"] + 1301)
+        self.assertNotIn("full_at", rows["other"])
+
     def test_an_error_that_is_not_small_is_shown(self):
         words = self.of_postgres(self.guess(30 * MIB))
         self.assertTrue(words.startswith("107M ± 30.0M  84.0M "), words)

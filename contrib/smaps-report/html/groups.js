@@ -121,7 +121,9 @@ function groupFacts(group) {
     ["oldest reading", group.age === undefined ? null : duration(group.age) + " before"],
     ["oldest member", duration(group.uptime)],
     ["growth", group.growth ? bytes(group.growth) + "/s" : null],
-    ["memory is full in", duration(group.until_limit)],
+    ["grows since", group.grows_since === undefined ? null : time(group.grows_since)],
+    ["memory is full in", group.until_limit === undefined ? null
+      : duration(group.until_limit) + ", at " + time(data.time + group.until_limit)],
     ["control group", group.cgroup], ["its memory", bytes(group.cgroup_memory)], ["its limit", limit],
     ["killed in the last hour", group.oom_kill ? plural(group.oom_kill, "process", "processes") : null],
   ]);

@@ -324,6 +324,19 @@ static void note_shown(struct growth *g, const struct span *s, double growth,
     g->rise = (struct growth_range){rise_of(s).low, level->bytes};
 }
 
+static uint64_t find_beginning(const struct growth *g,
+                               const struct growth_point *level) {
+  uint64_t low = level->bytes;
+  size_t last = 0;
+
+  for (size_t i = 0; i < g->n; i++)
+    low = min(low, g->points[i].bytes);
+  for (size_t i = 0; i < g->n; i++)
+    if (g->points[i].bytes <= low + (level->bytes - low) / 20)
+      last = i;
+  return g->points[last].time_ns;
+}
+
 static void judge_point(struct growth *g, const struct growth_sample *now) {
   struct span span = {.n = 0};
   double growth = judge(g, now, &span);
@@ -338,6 +351,7 @@ static void judge_point(struct growth *g, const struct growth_sample *now) {
     /* Growth begins again: an earlier rise that has stayed up is forgotten. */
     if (is_shown)
       g->rise.top = 0;
+    g->since_ns = is_shown ? find_beginning(g, level) : 0;
   }
   follow_pace(g, level);
   if (is_shown)
@@ -371,12 +385,8 @@ bool growth_wants_reading(const struct growth *g, uint64_t age_ns) {
          age_ns >= g->window_ns / WINDOWS_READINGS;
 }
 
-uint64_t growth_began_ns(const struct growth *g) {
-  size_t i = g->n;
-
-  while (i > 1 && g->points[i - 1].bytes > g->rise.low)
-    i--;
-  return i > 0 ? g->points[i - 1].time_ns : 0;
+uint64_t growth_since_ns(const struct growth *g) {
+  return g->bytes_per_second > 0 ? g->since_ns : 0;
 }
 
 double growth_seconds_until(const struct growth *g) {

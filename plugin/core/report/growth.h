@@ -108,6 +108,7 @@ struct growth {
   bool is_growing;       /* as POINTS_AGREED points in a row have shown */
   unsigned against;      /* points in a row that have shown the contrary */
   double slope;          /* bytes a second, when growth was shown last */
+  uint64_t since_ns;     /* when this growth began; 0: it is not growing */
   struct growth_range rise;   /* growth that has not come down */
   struct growth_range lesson; /* growth that has come down again */
   struct growth_pace pace;
@@ -141,9 +142,12 @@ void growth_note(struct growth *g, const struct growth_sample *s);
  * shows that it is none ends before three points agree. */
 bool growth_wants_reading(const struct growth *g, uint64_t age_ns);
 
-/* When the growth began: the last point that is as low as its rise began, or
- * the oldest. Only while there is growth. */
-uint64_t growth_began_ns(const struct growth *g);
+/*
+ * When the growth began: the time of the last point at which the memory had not
+ * yet risen by a twentieth of its rise until the growth was found. Points older
+ * than the window are unknown then. 0 if the growth is 0 or unknown.
+ */
+uint64_t growth_since_ns(const struct growth *g);
 
 /* The seconds until the growth has taken the room; NaN if it is 0 or unknown,
  * or the room is. */

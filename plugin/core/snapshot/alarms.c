@@ -110,7 +110,7 @@ static void add_growth(struct sentence *t, const struct subject *s) {
     return;
   add(t, "growing by %s a minute since %s, full at %s (in %s)",
       format_amount((uint64_t)(60 * g->bytes_per_second), rate),
-      format_clock(time_of_day(s->scene, growth_began_ns(g)), now_ns, since),
+      format_clock(time_of_day(s->scene, growth_since_ns(g)), now_ns, since),
       format_clock(now_ns + (uint64_t)(until * 1e9), now_ns, full),
       format_duration((uint64_t)(until * 1e9), in));
 }

@@ -152,10 +152,18 @@ static void add_cgroup(struct json *j, const struct scene *s,
     add_cgroup_memory(j, s, g->cgroup);
 }
 
-static void add_growth(struct json *j, const struct growth *growth) {
+/* The beginning of the growth is shown by the clock that people use. */
+static void add_growth(struct json *j, const struct scene *s,
+                       const struct growth *growth) {
+  uint64_t since_ns;
+
   if (!growth || isnan(growth->bytes_per_second))
     return;
+  since_ns = growth_since_ns(growth);
   json_integer(j, "growth", amount_from(growth->bytes_per_second));
+  if (since_ns > 0)
+    json_decimal(j, "grows_since",
+                 seconds(s->time_ns) - seconds(s->cycle->now_ns - since_ns));
   json_decimal(j, "until_limit", growth_seconds_until(growth));
 }
 
@@ -190,7 +198,7 @@ static void add_group(struct json *j, const struct scene *s,
     add_causes(j, g);
   add_cgroup(j, s, g);
   if (!last)
-    add_growth(j, g->growth);
+    add_growth(j, s, g->growth);
   add_usage(j, s, u);
   json_end_object(j);
 }

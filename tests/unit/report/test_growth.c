@@ -150,6 +150,59 @@ TEST(a_leak_of_1_mb_a_second_is_found_within_20_minutes) {
     }
 }
 
+/* The truth is the history's: after two windows, or at the first sample. A
+ * point is of the lowest sample in its 64th, and noise hides the first 50 s. */
+TEST(growth_has_the_time_of_its_beginning) {
+  static const struct {
+    history memory;
+    double begin, early; /* a wave hides it in its trough */
+  } cases[] = {{leak_later, 2 * HOUR, 60},
+               {leak_later_in_waves, 2 * HOUR, 210},
+               {leak, 0, 0}};
+
+  for (size_t i = 0; i < LENGTH(cases); i++)
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+      struct setting s = set(HOUR, 10, seed);
+      struct growth g;
+      bool was_growing = false;
+
+      growth_init(&g, (uint64_t)HOUR * NS);
+      for (double t = 0; t < 4 * HOUR; t += s.interval) {
+        double since;
+
+        note(&g, sample_at(t, cases[i].memory(&s, t)));
+        since = (double)(growth_since_ns(&g) - NS) / (double)NS;
+        if (!(g.bytes_per_second > 0)) {
+          assert_int_equal(growth_since_ns(&g), 0);
+          continue;
+        }
+        was_growing = true;
+        if (since < cases[i].begin - cases[i].early ||
+            since > cases[i].begin + 120)
+          fail_msg("case %zu, seed %d: since %g s", i, (int)seed, since);
+      }
+      assert_true(was_growing);
+    }
+}
+
+/* It goes back, and a second leak has its own beginning. */
+TEST(growth_that_has_ended_has_no_beginning) {
+  struct growth g;
+
+  growth_init(&g, (uint64_t)HOUR * NS);
+  for (double t = 0; t < 2 * HOUR; t += 10)
+    note(&g, sample_at(t, 500 * MB + MB * t / 10));
+  assert_int_equal(growth_since_ns(&g), NS);
+  for (double t = 2 * HOUR; t < 4 * HOUR; t += 10)
+    note(&g, sample_at(t, 1220 * MB));
+  assert_true(g.bytes_per_second == 0);
+  assert_int_equal(growth_since_ns(&g), 0);
+  for (double t = 4 * HOUR; t < 5 * HOUR; t += 10)
+    note(&g, sample_at(t, 1220 * MB + MB * (t - 4 * HOUR)));
+  assert_true(g.bytes_per_second > 0);
+  assert_in_range(growth_since_ns(&g) / NS, 4 * 3600 - 60, 4 * 3600 + 180);
+}
+
 TEST(a_leak_since_the_start_is_found_after_a_quarter_of_the_window) {
   for (uint64_t seed = 1; seed <= 100; seed++) {
     struct setting s = set(HOUR, 10, seed);

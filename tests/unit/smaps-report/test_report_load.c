@@ -56,7 +56,7 @@ static const char whole[] =
          "'cgroup_kernel':4,'oom_kill':5,'oomd_kill':7,'cgroup_peak':8,"
          "'cgroup_peak_ever':9,'pressure_some':12.5,'pressure_full':2.5,"
          "'events_high':10,'events_max':11,'growth':9000,"
-         "'until_limit':1.5,'last_known':1.5e9,"
+         "'until_limit':1.5,'grows_since':1.25e9,'last_known':1.5e9,"
          "'usage':{'pss':18446744073709551614,'uss':0,"
          "'page_tables':6,'kernel_stack':8,'later':true}},"
          "{'name':'a','pss_error_by':{}}],"
@@ -100,7 +100,7 @@ static void check_groups(const struct document *d) {
               a->uss_error == MISSING && a->cgroup_memory == MISSING &&
               a->oom_kill == MISSING && a->growth == MISSING &&
               a->cgroup_peak == MISSING && isnan(a->pressure_some) &&
-              isnan(a->until_limit));
+              isnan(a->until_limit) && isnan(a->grows_since));
   assert_non_null(web);
   assert_null(document_group(d, "nobody"));
   assert_int_equal(web->threads, 3);
@@ -122,8 +122,9 @@ static void check_groups(const struct document *d) {
               web->pressure_full == 2.5 && web->events_high == 10 &&
               web->events_max == 11);
   assert_int_equal(web->growth, 9000);
-  assert_true(web->until_limit == 1.5 && web->coverage == 99.5 &&
-              web->uptime == 90.5 && web->last_known == 1.5e9);
+  assert_true(web->until_limit == 1.5 && web->grows_since == 1.25e9 &&
+              web->coverage == 99.5 && web->uptime == 90.5 &&
+              web->last_known == 1.5e9);
   assert_true(isnan(a->last_known) && document_last_known(d) == 1.5e9);
   assert_true(amounts_get(&web->amounts, AMOUNT_PAGE_TABLES) == 6);
   assert_true(amounts_get(&web->amounts, AMOUNT_KERNEL_STACK) == 8);

@@ -2,6 +2,7 @@
  * collector has written. */
 #include "test.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -257,6 +258,29 @@ WORLD_TEST(an_unreadable_member_is_guessed_beside_others_only) {
   assert_lacks(alone, "age");
   assert_lacks(alone, "pss_error");
   assert_lacks(alone, "uss_error");
+}
+
+/* Flat for 200 s, then 10 MiB more each 10 s, found in a third of the window.
+ */
+WORLD_TEST(growth_begins_at_a_time_of_the_clock) {
+  const double begin = (double)(WORLD_WALL_NS / NS_PER_S) + 200;
+  parsed g = NULL, since = NULL;
+
+  w->settings.report.growth_window_ns = 600 * NS_PER_S;
+  add_group(w, "g");
+  for (unsigned i = 0; i < 50; i++) {
+    struct fake f = fake_member(10, "g");
+
+    f.private_kb = 100 * 1024 + (i > 20 ? (i - 20) * 10 * 1024 : 0);
+    world_put_mapped(w, f, NULL);
+    g = parsed_find(next_state(w), "groups", "name", "g");
+    since = parsed_get(g, "grows_since");
+    assert_int_equal(!since, !parsed_get(g, "growth") ||
+                                 parsed_integer(g, "growth") == 0);
+    if (since)
+      assert_true(fabs(parsed_decimal(g, "grows_since") - begin) <= 20);
+  }
+  assert_non_null(since);
 }
 
 /* --- processes --- */
