@@ -13,6 +13,7 @@ struct parts {
   const char *capture;   /* of that group */
   const char *groups;    /* "name pss, ..." */
   const char *processes; /* "pid start comm group pss, ..." */
+  const char *workers;   /* of one service: "pid parent command pss, ..." */
   const char *mappings;  /* "name amount number, ..." */
   const char *left_out;
   const char *json; /* further keys, with ' in place of " */
@@ -52,6 +53,9 @@ static char *print_parts(const struct parts *p) {
   print_rows(out, "processes", p->processes,
              "{'pid':$,'starttime':$,'comm':'$','groups':['$'],"
              "'usage':{'pss':$}}");
+  print_rows(out, "processes", p->workers,
+             "{'pid':$,'ppid':$,'starttime':5,'comm':'w','groups':['g'],"
+             "'command_line':'$','usage':{'pss':$}}");
   print_rows(out, "mappings", p->mappings, "{'name':'$','$':$}");
   if (p->left_out)
     fprintf(out, ",'left_out':%s", p->left_out);
@@ -147,18 +151,58 @@ TEST(groups_are_compared_by_name) {
 }
 
 TEST(a_restarted_service_is_paired_in_order_of_start) {
-  struct pair p =
-      compare(PARTS(.processes = "11 7 w g 40, 10 5 w g 100, "
-                                 "12 9 w g 50, 20 5 w other 900"),
-              PARTS(.processes = "31 97 w g 41, 99 95 w g 103"), NULL);
+  struct pair p = compare(
+      PARTS(.processes = "11 7 w g 40, 10 5 w g 100, "
+                         "12 9 w g 50, 20 5 w other 900"),
+      PARTS(.processes = "31 97 w g 41, 99 95 w g 103, 40 99 w g 60"), NULL);
 
   assert_int_equal(p.diff.processes.all[2].old_process->pid, 10);
   assert_int_equal(p.diff.processes.all[2].new_process->pid, 99);
   check(&p, &p.diff.processes,
         "w -900 900>0 gone\n"
-        "w -50 50>0 gone\n"
+        "w +10 50>60 restarted\n"
         "w +3 100>103 restarted\n"
         "w +1 40>41 restarted\n");
+}
+
+/* The order of start has no meaning there; the pids neither. */
+TEST(a_service_with_another_number_of_workers_is_paired_by_size) {
+  struct pair p = compare(
+      PARTS(.processes = "11 7 w g 40, 12 8 w g 300, 13 9 w g 20, 14 9 w g 90"),
+      PARTS(.processes = "31 97 w g 91, 32 98 w g 41, 33 99 w g 303"), NULL);
+
+  check(&p, &p.diff.processes,
+        "w -20 20>0 gone\n"
+        "w +3 300>303 restarted\n"
+        "w +1 90>91 restarted\n"
+        "w +1 40>41 restarted\n");
+}
+
+/* The master is the parent, whatever its pid and size. */
+TEST(a_master_is_paired_with_a_master_and_roles_by_their_command) {
+  struct pair p = compare(
+      PARTS(.workers = "10 1 w 500, 11 10 w:log 30, 12 10 w 200, "
+                       "13 10 w:y 100"),
+      PARTS(.host = "b", .workers = "20 24 w 201, 21 24 w:log 90, 24 1 w 60, "
+                                    "25 24 w:z 110"),
+      NULL);
+
+  check(&p, &p.diff.processes,
+        "w -440 500>60 restarted\n"
+        "w +60 30>90 restarted\n"
+        "w +10 100>110 restarted\n"
+        "w +1 200>201 restarted\n");
+}
+
+/* The master stays; two of its workers are replaced by one. */
+TEST(a_worker_is_replaced_by_a_worker) {
+  struct pair p =
+      compare(PARTS(.workers = "10 1 w 500, 11 10 w 30, 12 10 w 200"),
+              PARTS(.workers = "10 1 w 500, 21 10 w 90"), NULL);
+
+  check(&p, &p.diff.processes,
+        "w -110 200>90 restarted\n"
+        "w -30 30>0 gone\n");
 }
 
 TEST(pids_of_another_host_are_not_compared) {
