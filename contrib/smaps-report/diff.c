@@ -587,6 +587,31 @@ static void print_section(const struct section *section, uint64_t rows_max,
   grid_print(&g, s);
 }
 
+/* db1, 2026-11-21 13:20:00 CET to 2026-11-21 13:41:41 CET (21m41s) */
+static void print_heading(const struct document *old,
+                          const struct document *new, const struct style *s) {
+  bool is_same = name_compare(old->host, new->host) == 0;
+  struct text t = {0};
+
+  text_add_name(&t, old->host ? old->host : "-", s);
+  text_add(&t, ", ");
+  text_add_time(&t, old->time);
+  text_add(&t, " to ");
+  if (!is_same) {
+    text_add_name(&t, new->host ? new->host : "-", s);
+    text_add(&t, ", ");
+  }
+  text_add_time(&t, new->time);
+  if (new->time > old->time) {
+    text_add(&t, " (");
+    text_add_seconds(&t, new->time - old->time);
+    text_add(&t, ")");
+  }
+  text_print(&t, COLOUR_BOLD, s);
+  text_done(&t);
+  fputc('\n', s->out);
+}
+
 static void print_text(const struct diff *d, uint64_t rows_max,
                        const struct style *s) {
   struct section sections[SECTIONS];
@@ -622,13 +647,16 @@ static void write_change(struct json_lines *j, const char *name,
   json_lines_end(j, '}');
 }
 
-static void write_json(const struct diff *d, const struct options *o,
+static void write_json(const struct document *old, const struct document *new,
+                       const struct diff *d, const struct options *o,
                        FILE *out) {
   struct json_lines j = {.out = out};
   struct section sections[SECTIONS];
 
   list_sections(d, sections);
   json_lines_begin(&j, NULL, '{');
+  json_lines_real(&j, "old_time", old->time);
+  json_lines_real(&j, "time", new->time);
   json_lines_text(&j, "amount", amount_names[o->sort]);
   for (size_t i = 0; i < SECTIONS; i++) {
     const struct section *section = &sections[i];
@@ -656,8 +684,10 @@ int diff_print(struct document *old, struct document *new,
   status = judge(old, new, o);
   diff_make(old, new, o->sort, o->group, &d);
   if (o->is_json)
-    write_json(&d, o, s->out);
-  else
+    write_json(old, new, &d, o, s->out);
+  else if (s->has_header)
+    print_heading(old, new, s);
+  if (!o->is_json)
     print_text(&d, o->rows_max, s);
   mappings_report_missing(d.missing);
   diff_done(&d);

@@ -9,6 +9,7 @@
 #include "messages.h"
 #include "page_data.h"
 #include "probe.h"
+#include "since.h"
 #include "view.h"
 #include "watch.h"
 
@@ -92,8 +93,39 @@ static int load_live(const struct options *o, struct document *ret) {
   return rc ? fail(is_check ? "check" : "live", reason.text) : 0;
 }
 
+/* The older document of diff --since, and the newer one. */
+static int load_pair(const struct options *o, const struct probe_places *places,
+                     struct document *ret) {
+  const char *new = o->n_files > 0 ? o->files[0] : places->state_file;
+  struct config_error reason;
+
+  if (!new)
+    return fail("diff", "StateFile is not set: expected NEW");
+  if (since_load(places->state_history, o->since, &ret[0], &reason) < 0)
+    return fail(places->state_history, reason.text);
+  return load_file(new, &ret[1]);
+}
+
+static int load_since(const struct options *o, struct document *ret) {
+  struct probe_places places;
+  struct config_error reason;
+  int rc = probe_find_places(o->config, &places, &reason);
+
+  messages_print(stderr);
+  if (rc)
+    return fail("diff", reason.text);
+  rc = load_pair(o, &places, ret);
+  free(places.state_file);
+  free(places.state_history);
+  return rc;
+}
+
 static int load_all(const struct options *o, struct document *ret) {
-  int status = o->n_files == 0 ? load_live(o, ret) : 0;
+  int status;
+
+  if (o->has_since)
+    return load_since(o, ret);
+  status = o->n_files == 0 ? load_live(o, ret) : 0;
 
   for (size_t i = 0; status == 0 && i < o->n_files; i++)
     status = load_file(o->files[i], &ret[i]);
@@ -115,6 +147,8 @@ static void write_folded(const struct document *d, const char *file) {
 
 /* The file that has the mistake. */
 static const char *culprit(const struct options *o) {
+  if (o->has_since)
+    return "diff";
   if (o->n_files == 0)
     return "live";
   if (o->command == COMMAND_DIFF)
@@ -145,7 +179,7 @@ static int show(const struct options *o, struct document *const *d, size_t n) {
 }
 
 static int run_on_documents(const struct options *o) {
-  size_t n = o->n_files > 0 ? o->n_files : 1;
+  size_t n = o->has_since ? 2 : o->n_files > 0 ? o->n_files : 1;
   struct document *documents = memory_check(calloc(n, sizeof(*documents)));
   struct document *pointers[FILES_MAX] = {NULL};
   int status;

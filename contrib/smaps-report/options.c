@@ -1,5 +1,6 @@
 #include "options.h"
 #include "filter.h"
+#include "since.h"
 
 #include <getopt.h>
 #include <stdlib.h>
@@ -23,7 +24,8 @@ static const struct {
     [COMMAND_DIFF] =
         {"diff", 2, 2, "OLD NEW",
          "Shows the groups, processes and mappings that differ between two "
-         "snapshots."},
+         "snapshots.\nWith --since TIME [NEW] OLD is the state of that time in "
+         "StateHistory, and\nNEW is StateFile, both of your configuration."},
     [COMMAND_FOLDED] =
         {"folded", 1, 1, "FILE",
          "Prints PSS by group, process and mapping, as input of flame graph "
@@ -160,6 +162,16 @@ static int parse_limit(struct options *o, const char *value,
   return 0;
 }
 
+static int parse_since(struct options *o, const char *value,
+                       struct config_error *reason) {
+  o->has_since = since_parse(value, time(NULL), &o->since);
+  if (o->has_since)
+    return 0;
+  return refuse(reason, "--since", value,
+                "an age such as 90m or 2h, a time such as 13:20, or a date "
+                "such as \"2026-11-21 13:20\", in the past");
+}
+
 static int parse_watch(struct options *o, const char *value,
                        struct config_error *reason) {
   const char *end = parse_decimal(value, &o->watch_seconds);
@@ -176,6 +188,7 @@ static int parse_watch(struct options *o, const char *value,
 #define DIFF (1U << COMMAND_DIFF)
 #define EXPLAIN (1U << COMMAND_EXPLAIN)
 #define RUNS (1U << COMMAND_LIVE | 1U << COMMAND_CHECK | EXPLAIN)
+#define CONFIGURED (RUNS | DIFF)
 #define ALL ((1U << COMMANDS) - 1)
 
 #define PARSE(name) PARSED, parse_##name, 0, 0
@@ -224,7 +237,7 @@ static const struct definition {
      'c'},
     {"total", NULL, "add a row with the total", SET(has_total, true), TABLES,
      't'},
-    {"human", NULL, "print amounts as 1.5M instead of KiB",
+    {"human", NULL, "print amounts as 1.50M instead of KiB",
      SET(unit, UNIT_HUMAN), TABLES | DIFF, 'k'},
     {"percent", NULL, "print amounts in percent of the RAM",
      SET(unit, UNIT_PERCENT), TABLES, 'p'},
@@ -236,6 +249,8 @@ static const struct definition {
      ALL & ~(1U << COMMAND_FOLDED | 1U << COMMAND_HTML), '\0'},
     {"fail-over", "LIMIT", "exit 1 if a group's PSS grew by more: 10% or 64M",
      PARSE(limit), DIFF, '\0'},
+    {"since", "TIME", "compare with the state of then: 13:20, 2h, a date",
+     PARSE(since), DIFF, '\0'},
     {"json", NULL, "print JSON, in bytes and seconds", SET(is_json, true),
      TABLES | DIFF | EXPLAIN, 'j'},
     {"watch", "SECONDS", "show groups on a screen that refreshes", PARSE(watch),
@@ -243,7 +258,7 @@ static const struct definition {
     {"source", "PATH", "read this directory, a captured /proc",
      WORD(PATH, source), 1U << COMMAND_LIVE | EXPLAIN, 'S'},
     {"config", "FILE", "read this configuration of collectd",
-     WORD(PATH, config), RUNS, 'C'},
+     WORD(PATH, config), CONFIGURED, 'C'},
     {"help", NULL, "show this help", SET(wants_help, true), ALL, 'h'},
     {"version", NULL, "show the version", SET(wants_version, true), ALL, 'V'},
 };
@@ -347,6 +362,19 @@ static int check_together(const struct options *o,
                             "-c: expected columns of one table; see -c help");
   if (count_stdin(o) > 1)
     return config_error_set(reason, "\"-\": expected at most once");
+  return 0;
+}
+
+/* With --since, OLD is not given, and NEW need not be. */
+static int check_count(const struct options *o, size_t n,
+                       struct config_error *reason) {
+  if (o->has_since && n > 1)
+    return config_error_set(reason, "--since: expected only NEW beside it");
+  if (o->command == COMMAND_DIFF && o->config && !o->has_since)
+    return config_error_set(reason, "-C needs --since");
+  if (!o->has_since && n < commands[o->command].least)
+    return config_error_set(reason, "expected %s; see --help",
+                            commands[o->command].operands);
   return 0;
 }
 
@@ -482,10 +510,9 @@ int options_parse(int argc, char **argv, struct options *ret,
   if (o.sort == column_count())
     o.sort = options_shows(&o, ROW_AREA) ? column_find("used", 4) : AMOUNT_PSS;
   if (!o.wants_help && !o.wants_version && !o.wants_columns) {
-    if (n < commands[o.command].least)
-      return config_error_set(reason, "expected %s; see --help",
-                              commands[o.command].operands);
-    rc = check_together(&o, reason);
+    rc = check_count(&o, n, reason);
+    if (rc == 0)
+      rc = check_together(&o, reason);
     if (rc == 0)
       rc = take_live(&o, reason);
   }

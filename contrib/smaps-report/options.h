@@ -8,6 +8,8 @@
 
 #include <smaps/config_error.h>
 
+#include <time.h>
+
 /* Documents of as many hosts can be shown together. */
 #define FILES_MAX 256
 
@@ -54,6 +56,8 @@ struct options {
   uint64_t rows_max; /* MISSING: all */
   uint64_t width;    /* of lines; MISSING: the terminal's */
   struct limit limit;
+  bool has_since; /* --since: OLD is the state of StateHistory at that time */
+  time_t since;
   const char *source;       /* -S; NULL: /proc */
   const char *config;       /* NULL if not given */
   const char *table_option; /* the last that was given of the tables' */

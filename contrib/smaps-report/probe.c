@@ -399,6 +399,29 @@ void probe_free(struct probe *p) {
   free(p);
 }
 
+int probe_find_places(const char *config, struct probe_places *ret,
+                      struct config_error *reason) {
+  struct probe p = {.config = find_config(config)};
+  int rc;
+
+  if (!p.config)
+    return config_error_set(reason, "there is no %s: expected -C FILE",
+                            default_configs[0]);
+  settings_init(&p.settings);
+  rc = read_config(&p, reason);
+  if (rc == 0 && !p.settings.state_history)
+    rc = config_error_set(reason, "StateHistory is not set in %s",
+                          QUOTED(p.config));
+  if (rc == 0) {
+    *ret =
+        (struct probe_places){p.settings.state_file, p.settings.state_history};
+    p.settings.state_file = p.settings.state_history = NULL;
+  }
+  settings_done(&p.settings);
+  free(p.early);
+  return rc;
+}
+
 void probe_log_hints(const struct probe *p, const bool *is_idle,
                      const char *unknown) {
   hints_log(&p->settings, is_idle,

@@ -34,6 +34,18 @@ int probe_new(const struct probe_setup *setup, struct probe **ret,
               struct config_error *reason);
 void probe_free(struct probe *p);
 
+/* Where the daemon writes its states, by a configuration (as in probe_setup).
+ */
+struct probe_places {
+  char *state_file, *state_history; /* NULL: not set */
+};
+
+/* Gets them. Returns 0, or as probe_new() with the reason; it is an error if
+ * there is no configuration or StateHistory is not set. The caller frees both.
+ */
+int probe_find_places(const char *config, struct probe_places *ret,
+                      struct config_error *reason);
+
 /* Logs why a rule that took no process may be a mistake, see hints.h, and the
  * warning about unknown containers, if there is one. */
 void probe_log_hints(const struct probe *p, const bool *is_idle,

@@ -1,6 +1,7 @@
 """smaps-report explain and diff."""
 
 import json
+import time
 
 from report import KIB, MIB, STATE, ReportTest, group_of, load, run
 
@@ -124,7 +125,11 @@ class Differences(ReportTest):
 
     def test_everything_that_changed_is_listed(self):
         text = self.report("diff", STATE, self.changed())
-        groups, processes = text.split("\n\n")
+        heading, groups, processes = text.split("\n\n")
+        self.assertEqual(
+            heading,
+            "db1.example.org, 2026-11-21 13:20:00 UTC to 2026-11-21 13:20:00 UTC",
+        )
         rows = [line.split() for line in groups.splitlines()]
         self.assertEqual(rows[0], ["CHANGE", "OLD", "NEW", "HOW", "GROUP"])
         self.assertEqual(rows[1], ["+20000", "110000", "130000", "by-postgres"])
@@ -212,3 +217,89 @@ class Differences(ReportTest):
         done = run("diff", "-s", "uss", "--fail-over", "1M", STATE, new)
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.words.count("grew from"), 2)
+
+
+class Since(ReportTest):
+    """OLD is found in the history of the configuration, and NEW is its state."""
+
+    def setUp(self):
+        super().setUp()
+        self.now = int(time.time())
+        self.history = self.directory / "history"
+        self.history.mkdir()
+        for age, mib in ((7200, 50), (3600, 70), (600, 90)):
+            self.keep(self.now - age, mib)
+        document = self.state(self.now, 100)
+        self.new = self.write(document, "smaps.json")
+        self.config = self.configure(
+            f'StateHistory "{self.history}"', f'StateFile "{self.new}"'
+        )
+
+    def configure(self, *options):
+        lines = ["LoadPlugin smaps", "<Plugin smaps>", *options, "</Plugin>", ""]
+        return self.write("\n".join(lines).encode(), "collectd.conf")
+
+    def state(self, seconds, mib):
+        document = load(STATE)
+        document["time"] = seconds
+        group_of(document, "postgres")["usage"]["pss"] = mib * MIB
+        return document
+
+    def keep(self, seconds, mib):
+        when = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(seconds))
+        name = f"history/smaps-{when}-state.json"
+        return self.write(self.state(seconds, mib), name)
+
+    def growth(self, since, *more):
+        """How much postgres has grown, in MiB."""
+        args = ("diff", "-j", "-C", self.config, "--since", since, *more)
+        document = json.loads(self.report(*args))
+        (group,) = [g for g in document["groups"] if g["group"] == "postgres"]
+        return group["change"] // MIB
+
+    def test_an_age_or_a_time_finds_the_state_before_it(self):
+        def at(age, pattern):
+            return time.strftime(pattern, time.gmtime(self.now - age))
+
+        for since, mib in (
+            ("90m", 50), ("1h", 30), ("60s", 10), ("1h59m", 50),
+            (at(599, "%Y-%m-%d %H:%M:%S"), 10), (at(660, "%m-%d %H:%M"), 30),
+            (at(3700, "%H:%M"), 50), (at(3599, "%H:%M:%S"), 30),
+        ):  # fmt: skip
+            with self.subTest(since):
+                self.assertEqual(self.growth(since), mib)
+
+    def test_new_may_be_another_snapshot(self):
+        new = self.write(self.state(self.now, 300), "other.json")
+        self.assertEqual(self.growth("1h", new), 230)
+
+    def test_both_times_are_shown(self):
+        args = ("diff", "-C", self.config, "--since", "2h")
+        heading = self.report(*args).splitlines()[0]
+        old, new = (
+            time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
+            for seconds in (self.now - 7200, self.now)
+        )
+        self.assertTrue(heading.endswith(f", {old} to {new} (2h00m)"), heading)
+        self.assertNotIn("UTC", self.report(*args, "-H"))
+        document = json.loads(self.report(*args, "-j"))
+        times = document["old_time"], document["time"]
+        self.assertEqual(times, (self.now - 7200, self.now))
+
+    def test_what_is_missing_is_named(self):
+        args = ("diff", "--since", "3h")
+        self.assert_fails("the oldest is of ", *args, "-C", self.config)
+        done = run(*args, "-C", "/nowhere")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("/nowhere: No such file", done.words)
+        self.configure(f'StateHistory "{self.history}"')
+        args = ("diff", "--since", "1h", "-C", self.config)
+        self.assert_fails("StateFile is not set: expected NEW", *args)
+        self.configure(f'StateFile "{self.new}"')
+        self.assert_fails("StateHistory is not set in ", *args)
+        self.configure('StateHistory "/nowhere"', f'StateFile "{self.new}"')
+        self.assert_fails("/nowhere: No such file", *args)
+        self.configure("MaxAge 0")
+        done = run(*args)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("MaxAge 0: expected", done.words)

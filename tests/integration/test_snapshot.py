@@ -9,6 +9,7 @@ import pwd
 import time
 from pathlib import Path
 
+import report
 import snapshot
 from harness import (
     MIB,
@@ -103,6 +104,62 @@ class StateTest(IntegrationTest):
         lines = complaints(self.collectd)
         self.assertEqual(len(lines), 1, lines)
         self.assertRegex(lines[0], pattern)
+
+
+class History(StateTest):
+    """StateHistory, and smaps-report diff --since."""
+
+    def files(self):
+        return sorted(self.history.glob("smaps-*-state.json"))
+
+    def test_diff_compares_with_the_history(self):
+        self.state = StateFile()
+        self.history = self.state.path.parent / "history"
+        self.history.mkdir(mode=0o750)
+        # Of an hour ago, by a daemon that kept a state for each hour.
+        hour_ago = time.time() - 3600
+        when = time.strftime("%Y%m%dT%H0000Z", time.gmtime(hour_ago))
+        old = self.history / f"smaps-{when}-state.json"
+        document = report.load(report.STATE) | {"time": hour_ago}
+        old.write_text(json.dumps(document))
+
+        shape = self.start_shape("anon", name="grower", mib=4)
+        self.start_state(
+            f'StateHistory "{self.history}"',
+            group("grower", 'Comm "grower@"'),
+            state=self.state,
+        )
+        new = wait_until(lambda: self.files()[1:], "a state in the history")[0]
+        kept = report.load(new)
+        # 30 intervals of 0.1 s after the beginning of the first.
+        cycles = self.collectd.values()[""]["duration-cycle"]
+        begin = min(end - seconds for end, seconds in cycles)
+        self.assertGreater(kept["time"], begin + 30 * 0.1 - 0.1)
+        named = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(kept["time"]))
+        self.assertEqual(new.name, f"smaps-{named}-state.json")
+        self.assertEqual(self.files()[0], old)
+
+        before = group_of(kept, "grower")["usage"]["pss"]
+        shape.grow(30)
+        self.next_state(
+            accept=lambda d: group_of(d, "grower")["usage"]["pss"]
+            > before + 30 * MIB
+        )
+        since = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(kept["time"]))
+        changes = self.diff(since)
+        self.assertAlmostEqual(changes["old_time"], kept["time"], delta=0.001)
+        self.assertGreater(changes["time"], kept["time"])
+        self.assertGreaterEqual(changes["groups"][0]["change"], 30 * MIB)
+        self.assertLess(changes["groups"][0]["change"], 31 * MIB)
+        self.assertEqual(changes["processes"][0]["pid"], shape.root)
+        self.assertAlmostEqual(self.diff("59m")["old_time"], hour_ago, delta=1)
+
+    def diff(self, since):
+        config = self.collectd.directory / "collectd.conf"
+        args = ("diff", "-j", "-C", config, "--since", since, "-g", "grower")
+        done = report.run(*args)
+        self.assertEqual((done.returncode, done.words), (0, ""))
+        return json.loads(done.text)
 
 
 class Values(StateTest):

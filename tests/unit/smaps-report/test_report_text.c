@@ -261,6 +261,10 @@ static const struct {
 } wrong[] = {
     {"", "expected FILE...; see --help"},
     {"diff a", "expected OLD NEW"},
+    {"diff --since 1x", "--since \"1x\": expected an age such as 90m or 2h"},
+    {"diff --since 2h a b", "--since: expected only NEW beside it"},
+    {"diff -C c a b", "-C needs --since"},
+    {"--since 2h a", "--since: no such option;"},
     {"explain", "expected FILE [PID]"},
     {"folded a b", "\"b\": expected only FILE"},
     {"- a -", "\"-\": expected at most once"},
