@@ -649,8 +649,8 @@ static void finish(const struct cgroup_watch *w, struct watched_cgroup *c) {
   uint64_t missed =
       c->was_removed && w->new_host_kills > 0 ? claim_missing(w, c) : 0;
 
-  m->new_kills = c->counted + missed;
-  add_kills(&c->kills, m->new_kills, span, &m->kills);
+  m->new_kills = c->counted + missed + c->oomd_counted;
+  add_kills(&c->kills, c->counted + missed, span, &m->kills);
   add_kills(&c->oomd_kills, c->oomd_counted, span, &m->oomd_kills);
   if (c->now.oomd.is_known || m->oomd_kills > 0)
     m->known |= CGROUP_HAS_OOMD_KILLS;

@@ -19,6 +19,11 @@ static double used_percent(const struct cgroup_memory *m, uint64_t mem_total) {
   return 100 * (double)cgroup_memory_working_set(m) / (double)limit;
 }
 
+/* By the kernel and, if Report asks for it, by systemd-oomd. NULL: none. */
+static uint64_t kills_of(const struct cgroup_memory *m) {
+  return m ? m->kills + m->oomd_kills : 0;
+}
+
 static struct alarm_sample sample_of(const struct group *g,
                                      const struct scene *s) {
   const struct cgroup_memory *m = g->cgroup;
@@ -30,7 +35,7 @@ static struct alarm_sample sample_of(const struct group *g,
       .is_seen = !g->usage.is_unseen,
       .has_members = g->usage.processes > 0,
       .is_known = last_known_sum_up(g, s).has_pss,
-      .kills = m ? m->kills : 0,
+      .kills = kills_of(m),
       .new_kills = m ? m->new_kills : 0,
       .used_percent = used_percent(m, s->meminfo.mem_total_bytes),
       .growth = has_growth ? g->growth->bytes_per_second : (double)NAN,
@@ -88,7 +93,7 @@ static uint64_t time_of_day(const struct scene *s, uint64_t ns) {
 }
 
 static void add_kills(struct sentence *t, const struct subject *s) {
-  uint64_t n = s->group->cgroup ? s->group->cgroup->kills : 0;
+  uint64_t n = kills_of(s->group->cgroup);
 
   add(t, "%" PRIu64 " process%s killed for memory in the last hour", n,
       n == 1 ? "" : "es");
