@@ -49,9 +49,9 @@ static size_t first_since(const struct growth *g, uint64_t ns,
 
 /* Ends the time of a point. True if it has made a point. Without the points
  * that are older than the window there is room for it, because each takes at
- * least a 64th of the window. */
+ * least a 64th of the window, unless a state file has them closer together. */
 static bool end_point(struct growth *g, uint64_t now_ns) {
-  size_t old = first_since(g, g->window_ns, now_ns);
+  size_t old = max(first_since(g, g->window_ns, now_ns), g->n == GROWTH_POINTS);
 
   if (now_ns < g->due_ns)
     return false;
@@ -66,10 +66,16 @@ static bool end_point(struct growth *g, uint64_t now_ns) {
   return true;
 }
 
+static bool is_sure(const struct growth *g, const struct growth_sample *s) {
+  bool is_settled = s->time_ns >= g->settled_ns || g->rise.top == 0;
+
+  return s->is_known && s->error_bytes <= s->whole_bytes / 8 &&
+         (is_settled || s->error_bytes <= (g->rise.top - g->rise.low) / 4);
+}
+
 /* True if the amount is sure enough, and the lowest since the last point. */
 static bool is_lowest(const struct growth *g, const struct growth_sample *s) {
-  return s->is_known && s->error_bytes <= s->whole_bytes / 8 &&
-         (!g->lowest.time_ns || s->bytes < g->lowest.bytes);
+  return is_sure(g, s) && (!g->lowest.time_ns || s->bytes < g->lowest.bytes);
 }
 
 /* The lowest of the last points: what is left without garbage. */
@@ -387,6 +393,36 @@ bool growth_wants_reading(const struct growth *g, uint64_t age_ns) {
 
 uint64_t growth_since_ns(const struct growth *g) {
   return g->bytes_per_second > 0 ? g->since_ns : 0;
+}
+
+/* --- over a restart of the daemon --- */
+
+/* The times of points rise, up to now. */
+static bool are_points_sound(const struct growth *g, uint64_t now_ns) {
+  uint64_t before_ns = 0;
+
+  if (g->n > GROWTH_POINTS)
+    return false;
+  for (size_t i = 0; i < g->n; i++) {
+    if (g->points[i].time_ns <= before_ns)
+      return false;
+    before_ns = g->points[i].time_ns;
+  }
+  return before_ns <= now_ns &&
+         (!g->lowest.time_ns ||
+          (g->lowest.time_ns > before_ns && g->lowest.time_ns <= now_ns));
+}
+
+bool growth_is_sound(const struct growth *g, uint64_t now_ns) {
+  return are_points_sound(g, now_ns) && g->pace.mark.time_ns <= now_ns &&
+         g->due_ns <= now_ns + g->window_ns && g->against < POINTS_AGREED &&
+         g->slope >= 0 && (g->n >= GROWTH_POINTS_LEAST || !g->is_judged);
+}
+
+void growth_resume(struct growth *g, uint64_t now_ns) {
+  g->is_at_lowest = false;
+  g->settled_ns = now_ns + g->window_ns / WINDOWS_READINGS;
+  g->bytes_per_second = g->room_bytes = (double)NAN;
 }
 
 double growth_seconds_until(const struct growth *g) {

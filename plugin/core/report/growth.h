@@ -113,6 +113,8 @@ struct growth {
   struct growth_range lesson; /* growth that has come down again */
   struct growth_pace pace;
   uint64_t learnt_ns;
+  /* After growth_resume(): until then, sums that are not sure are ignored. */
+  uint64_t settled_ns;
   double bytes_per_second; /* NaN: unknown */
   double room_bytes;       /* likewise */
 };
@@ -148,6 +150,19 @@ bool growth_wants_reading(const struct growth *g, uint64_t age_ns);
  * than the window are unknown then. 0 if the growth is 0 or unknown.
  */
 uint64_t growth_since_ns(const struct growth *g);
+
+/* True if growth_note() can go on with it at this time. A state file may have
+ * any numbers; those with a fraction are finite. */
+bool growth_is_sound(const struct growth *g, uint64_t now_ns);
+
+/*
+ * Goes on with growth that an earlier run of the daemon has noted, which is
+ * sound: by growth_note(), which begins anew if all members are others. The
+ * first sums after a start are guesses in part, and one that is too low would
+ * end a rise: for a 16th of the window a sum counts only if its error is a
+ * quarter of the rise at most.
+ */
+void growth_resume(struct growth *g, uint64_t now_ns);
 
 /* The seconds until the growth has taken the room; NaN if it is 0 or unknown,
  * or the room is. */

@@ -661,3 +661,54 @@ TEST(intervals_of_any_length_leave_64_points) {
     }
   }
 }
+
+/* --- over a restart of the daemon --- */
+
+/* 1 MB/s, in a service that is large: an error of an eighth is more than half
+ * of the rise. */
+static double large_leak(double t) { return 20000 * MB + t * MB; }
+
+/* It is told, as a later run finds it. */
+static struct growth resumed_leak(void) {
+  struct growth g;
+
+  growth_init(&g, (uint64_t)HOUR * NS);
+  for (double t = 0; t < 5400; t += 10)
+    note(&g, sample_at(t, large_leak(t)));
+  assert_true(g.bytes_per_second > 0.9 * MB);
+  assert_true(growth_is_sound(&g, (uint64_t)5401 * NS));
+  growth_resume(&g, (uint64_t)5400 * NS);
+  return g;
+}
+
+/* The sums of the first minutes are too low, and their error says so. They
+ * would end the rise for 30 windows. */
+TEST(guesses_after_a_restart_do_not_end_a_rise) {
+  struct growth g = resumed_leak();
+
+  for (double t = 5400; t < 9000; t += 10) {
+    bool is_guess = t < 5400 + 220;
+    struct growth_sample sample =
+        sample_at(t, large_leak(t) * (is_guess ? 0.89 : 1));
+
+    sample.error_bytes = is_guess ? sample.bytes / 8 : 0;
+    growth_note(&g, &sample);
+    if (!(g.bytes_per_second > 0.9 * MB))
+      fail_msg("%g at %g", g.bytes_per_second, t);
+  }
+}
+
+/* If it is not known better, it counts again. */
+TEST(unsure_sums_count_again_soon_after_a_restart) {
+  struct growth g = resumed_leak();
+  size_t n = 0;
+
+  for (double t = 5400; t < 7200; t += 10) {
+    struct growth_sample sample = sample_at(t, large_leak(t));
+
+    sample.error_bytes = sample.bytes / 8;
+    growth_note(&g, &sample);
+    n += g.lowest.time_ns == sample.time_ns;
+  }
+  assert_true(n > 0);
+}
