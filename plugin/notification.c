@@ -325,9 +325,25 @@ static void report_place(const struct document *w) {
     NOTICE("smaps plugin: StateFile \"%s\" is written again", w->path);
 }
 
+static void report_resume(const struct document *w) {
+  char line[64];
+
+  snprintf(line, sizeof(line), "its line %" PRIu64 " is damaged", w->line);
+  WARNING("smaps plugin: StateFile \"%s\": %s; nothing is remembered of the "
+          "time before this start",
+          w->path,
+          w->error == -EBADMSG ? line
+          : w->error == -EPERM ? "access is denied, it is not a regular file, "
+                                 "others can write to it, or neither root nor "
+                                 "the user of collectd owns it"
+                               : strerror(-w->error));
+}
+
 void notification_written(const struct document *w) {
   if (w->kind == DOCUMENT_CAPTURE)
     report_capture(w);
+  else if (w->kind == DOCUMENT_RESUME)
+    report_resume(w);
   else
     report_place(w);
 }

@@ -101,12 +101,13 @@ $(call wrap,snapshot/test_writer,pthread_detach)
 PATIENT := read/test_reader read/test_reader_hang read/test_worker_pool \
   read/test_pid_watch member/test_address_space_shared \
   measure/test_measure_unread measure/test_measure_observe \
-  snapshot/test_recorder \
+  snapshot/test_recorder snapshot/test_restart \
   $(COLLECTED) core/test_giants core/test_month measure/test_measure_truth
 $(PATIENT:%=$(UNIT)/%): $(B)/tests/support/patience.o
 $(call wrap,$(PATIENT),pthread_cond_timedwait)
 # The call returns what the test wants, fails, or hangs.
 $(call wrap,read/test_pid_watch,open)
+$(call wrap,snapshot/test_restart,open)
 $(call wrap,proc/test_procfs,readdir)
 $(call wrap,proc/test_procfs_kept,fstatfs getrlimit)
 $(call wrap,sample/test_page_layout,fstatfs)

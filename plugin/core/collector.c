@@ -30,6 +30,7 @@ struct collector {
   struct recorder recorder;
   struct alarms alarms;
   struct scene scene; /* of the last cycle; zero before it */
+  bool is_whole;      /* the last cycle has not failed */
   const struct settings *settings;
   struct cycle_results results;
   uint64_t (*clock_ns)(void);
@@ -136,6 +137,8 @@ int collector_new(struct settings *settings,
 void collector_free(struct collector *c) {
   if (!c)
     return;
+  if (c->is_whole)
+    recorder_finish(&c->recorder, &c->scene);
   recorder_done(&c->recorder, WRITE_TIMEOUT_NS);
   last_known_done(&c->groups);
   process_table_done(&c->processes);
@@ -247,6 +250,7 @@ int collector_cycle(struct collector *c) {
   struct meminfo_sample meminfo;
   int rc;
 
+  c->is_whole = false;
   memset(c->results.diags, 0, sizeof(c->results.diags));
   rc = discover(c);
   if (rc < 0)
@@ -269,6 +273,11 @@ int collector_cycle(struct collector *c) {
   c->results.diags[DIAG_HIDDEN].count = has_hidden(c);
   unseen_mark(&c->matcher.rules, c->procfs, &c->processes, has_hidden(c),
               c->reader.page_size);
+  recorder_recall(&c->recorder,
+                  &(struct resume_owners){.now_ns = now_ns,
+                                          .groups = &c->groups,
+                                          .cgroup_watch = &c->cgroup_watch,
+                                          .host_alarm = &c->alarms.host});
   cgroup_watch_run(&c->cgroup_watch, &c->matcher, &c->processes, now_ns);
   group_growth_note(&c->groups, &meminfo, now_ns);
   update_host(c, &meminfo);
@@ -290,6 +299,7 @@ int collector_cycle(struct collector *c) {
   c->results.n_alarms = c->alarms.n;
   c->results.snapshot_error = recorder_run(&c->recorder, &c->scene, now_ns);
   count_all(c, now_ns);
+  c->is_whole = true;
   return 0;
 }
 
@@ -299,7 +309,14 @@ void collector_raise(struct collector *c, const struct alarm *alarm) {
 
 int collector_snapshot(const struct collector *c, char **ret_text,
                        size_t *ret_len) {
-  return snapshot_make(&c->scene, ret_text, ret_len);
+  struct document d;
+  int rc = snapshot_make(&c->scene, NULL, NULL, &d);
+
+  if (rc < 0)
+    return rc;
+  *ret_text = d.text;
+  *ret_len = d.len;
+  return 0;
 }
 
 int collector_close_up(struct collector *c, uint32_t pid, char **ret_text,

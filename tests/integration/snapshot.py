@@ -91,6 +91,7 @@ DOCUMENT = {
     "groups": array(mapping_of_keys),
     "processes": array(mapping_of_keys),
     "left_out?": whole,
+    "resume?": array(text),
     "mappings?": array(mapping_of_keys),
 }
 PARTS = ("free", "groups", "slab_reclaimable", "slab_unreclaimable")

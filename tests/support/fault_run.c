@@ -146,6 +146,7 @@ int fault_run_setup(void **state) {
   proctree_write(&tree, "job.pid", "50\n", 3);
   snprintf(captures, sizeof(captures), "%s/captures", tree.root);
   snprintf(state_file, sizeof(state_file), "%s/state.json", tree.root);
+  proctree_write(&tree, "sys/kernel/random/boot_id", "a-boot\n", 7);
   proctree_write(&tree, "ksm/run", "1\n", 2);
   proctree_write(&tree, "ksm/pages_sharing", "0\n", 2);
   snprintf(path, sizeof(path), "%s/self", tree.root);

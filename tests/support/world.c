@@ -184,6 +184,13 @@ void world_keep_state(struct world *w) {
   w->settings.has_state_at_start = true;
 }
 
+void world_remember(struct world *w) {
+  world_keep_state(w);
+  w->settings.has_state_at_start = false;
+  w->settings.state_interval_ns = 86400 * NS_PER_S;
+  proctree_print(&w->tree, 0, "sys/kernel/random/boot_id", "a-boot\n");
+}
+
 void world_keep_captures(struct world *w) {
   struct config_error reason;
   char path[128];

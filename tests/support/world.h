@@ -96,6 +96,10 @@ const struct world_written *world_written(size_t index);
 size_t world_n_written(void);
 /* Frees the collector. */
 void world_stop(struct world *w);
+/* Lets the state file remember, from the second cycle and until the end of a
+ * collector: it is the same boot for all. To be called before the first cycle.
+ */
+void world_remember(struct world *w);
 
 /* Lets readings take so long in each cycle, and saves nothing for the next;
  * with 0 only due processes are read. To be called before the first cycle. */

@@ -96,6 +96,14 @@ int group_table_get_or_add(struct group_table *t, const char *name,
   return 0;
 }
 
+struct group *group_table_find(const struct group_table *t, const char *name) {
+  bool is_found;
+  size_t place = array_find(t->groups, t->n, sizeof(*t->groups), name,
+                            compare_names, &is_found);
+
+  return is_found ? t->groups[place] : NULL;
+}
+
 void group_table_release(const struct group_table *t, struct group *g) {
   assert(g->references > 0);
   g->references--;

@@ -74,6 +74,9 @@ int group_table_get_or_add(struct group_table *t, const char *name,
                            bool is_fixed, const struct rule *rule, size_t index,
                            struct group **ret);
 
+/* Finds a group by its name; NULL if there is none. */
+struct group *group_table_find(const struct group_table *t, const char *name);
+
 /* Drops a reference. */
 void group_table_release(const struct group_table *t, struct group *g);
 

@@ -14,10 +14,6 @@
 #include "cgroup/cgroup.h"
 #include "read/reader.h"
 
-/* Kills are counted by minutes; the first can have begun before the hour. */
-#define KILLS_SPAN_NS (CGROUP_KILLS_NS / 60)
-#define KILLS_SPANS 61
-
 /* The life of a watched control group; set_state() has the transitions. While
  * its files hang, the state stays as it is. */
 enum watch_state {
@@ -30,7 +26,7 @@ enum watch_state {
 
 /* Kills by minute. */
 struct recent_kills {
-  uint32_t by_span[KILLS_SPANS];
+  uint32_t by_span[CGROUP_KILLS_SPANS];
   uint64_t span;  /* the latest minute */
   bool had_kills; /* in the cycle before */
 };
@@ -252,7 +248,7 @@ static struct watched_cgroup *get(struct cgroup_watch *w, const char *path) {
   w->cgroups = cgroups;
   cgroups[at] = c;
   c->now.memory.path = c->path;
-  c->kills.span = c->oomd_kills.span = w->now_ns / KILLS_SPAN_NS;
+  c->kills.span = c->oomd_kills.span = w->now_ns / CGROUP_KILLS_SPAN_NS;
   return c;
 }
 
@@ -363,7 +359,8 @@ static bool is_read(const struct cgroup_watch *w,
 }
 
 /* A control group that was made again began to count at 0. One that has its
- * first processes may have old kills, but no more new ones than the host. */
+ * first processes since the last cycle may have old kills, but no more new ones
+ * than the host. */
 static void compare_counts(const struct cgroup_watch *w,
                            struct watched_cgroup *c,
                            const struct memory_cgroup *before) {
@@ -373,7 +370,7 @@ static void compare_counts(const struct cgroup_watch *w,
   if (before->has_kills) {
     c->was_removed = now->is_gone || is_new;
     c->counted = minus(now->kills, is_new ? 0 : before->kills);
-  } else if (now->has_kills && c->serial > w->nodes_before) {
+  } else if (now->has_kills && w->cycles > 1 && c->serial > w->nodes_before) {
     c->counted = min(now->kills, w->new_host_kills);
   }
   if (before->has_parent_kills && now->has_parent_kills)
@@ -623,11 +620,11 @@ static uint64_t claim_missing(const struct cgroup_watch *w,
 static void add_kills(struct recent_kills *kills, uint64_t n, uint64_t span,
                       uint64_t *sum) {
   while (kills->span < span)
-    kills->by_span[++kills->span % KILLS_SPANS] = 0;
-  kills->by_span[span % KILLS_SPANS] += (uint32_t)n;
+    kills->by_span[++kills->span % CGROUP_KILLS_SPANS] = 0;
+  kills->by_span[span % CGROUP_KILLS_SPANS] += (uint32_t)n;
   kills->had_kills = *sum > 0;
   *sum = 0;
-  for (size_t i = 0; i < KILLS_SPANS; i++)
+  for (size_t i = 0; i < CGROUP_KILLS_SPANS; i++)
     *sum += kills->by_span[i];
 }
 
@@ -645,7 +642,7 @@ static bool shows_kills(const struct watched_cgroup *c) {
 
 static void finish(const struct cgroup_watch *w, struct watched_cgroup *c) {
   struct cgroup_memory *m = &c->now.memory;
-  uint64_t span = w->now_ns / KILLS_SPAN_NS;
+  uint64_t span = w->now_ns / CGROUP_KILLS_SPAN_NS;
   uint64_t missed =
       c->was_removed && w->new_host_kills > 0 ? claim_missing(w, c) : 0;
 
@@ -710,6 +707,60 @@ void cgroup_watch_run(struct cgroup_watch *w, const struct matcher *matcher,
   read_all(w);
   finish_all(w, groups);
   w->nodes_before = matcher->rules.cgroups.made;
+}
+
+/* --- over a restart of the daemon --- */
+
+bool cgroup_watch_next_kills(const struct cgroup_watch *w, size_t *cursor,
+                             struct cgroup_kills *ret) {
+  while (*cursor < w->n) {
+    const struct watched_cgroup *c = w->cgroups[(*cursor)++];
+
+    if (!c->now.has_kills && !shows_kills(c))
+      continue;
+    *ret = (struct cgroup_kills){
+        .path = c->path, .counts = c->now, .span = c->kills.span};
+    memcpy(ret->by_span, c->kills.by_span, sizeof(ret->by_span));
+    return true;
+  }
+  return false;
+}
+
+void cgroup_watch_recall(struct cgroup_watch *w, const struct cgroup_kills *k) {
+  size_t n = w->n;
+  struct watched_cgroup *c = get(w, k->path);
+
+  if (!c)
+    return;
+  if (w->n > n) {
+    /* The first cycle finds its files, or that no group is it any more. */
+    c->state =
+        k->counts.hierarchy == CGROUP_NOWHERE ? WATCH_ENDED : WATCH_FOUND;
+    c->kills.span = c->oomd_kills.span = k->span;
+    c->now = k->counts;
+    c->now.memory =
+        (struct cgroup_memory){.path = c->path, .known = CGROUP_HAS_KILLS};
+  }
+  for (uint64_t at = minus(max(k->span, c->kills.span) + 1, CGROUP_KILLS_SPANS);
+       at <= min(k->span, c->kills.span); at++)
+    c->kills.by_span[at % CGROUP_KILLS_SPANS] +=
+        k->by_span[at % CGROUP_KILLS_SPANS];
+}
+
+void cgroup_watch_recall_host(struct cgroup_watch *w, uint64_t host_kills) {
+  if (w->cycles > 0)
+    return;
+  w->host_kills = host_kills;
+  w->has_host_kills = true;
+}
+
+void cgroup_watch_recall_group(struct cgroup_watch *w, struct group *g,
+                               const char *path) {
+  bool is_found;
+  size_t at = find(w, path, &is_found);
+
+  if (is_found && !g->cgroup)
+    g->cgroup = &w->cgroups[at]->now.memory;
 }
 
 void cgroup_watch_done(struct cgroup_watch *w) {

@@ -40,6 +40,9 @@
 #define CGROUP_SLOW_NS (UINT64_C(60) * 1000000000)
 #define CGROUP_MOVED_PART 16
 #define CGROUP_KILLS_NS (UINT64_C(3600) * 1000000000)
+/* Kills are counted by minutes; the first can have begun before the hour. */
+#define CGROUP_KILLS_SPAN_NS (CGROUP_KILLS_NS / 60)
+#define CGROUP_KILLS_SPANS 61
 
 struct watched_cgroup;
 
@@ -62,6 +65,38 @@ struct cgroup_watch {
  * cycle. */
 void cgroup_watch_run(struct cgroup_watch *w, const struct matcher *matcher,
                       const struct process_table *processes, uint64_t now_ns);
+
+/* What a later run of the daemon needs in order to count on: the kills of the
+ * last hour, and the kernel's counts as they were read last. */
+struct cgroup_kills {
+  const char *path;
+  /* hierarchy, which is CGROUP_NOWHERE if they were read for the last time;
+   * kills, parent_kills, whether they are known, and ino. */
+  struct memory_cgroup counts;
+  uint64_t span;                        /* the latest minute since boot */
+  uint32_t by_span[CGROUP_KILLS_SPANS]; /* at minute % CGROUP_KILLS_SPANS */
+};
+
+/* The next control group whose kills are known. *cursor starts at 0. False at
+ * the end. */
+bool cgroup_watch_next_kills(const struct cgroup_watch *w, size_t *cursor,
+                             struct cgroup_kills *ret);
+
+/*
+ * Takes what an earlier run has known, of less than an hour ago. Before the
+ * first cgroup_watch_run(), that adds what the kernel has counted since then; a
+ * kill in a control group that was unknown then is not found. Without memory it
+ * is lost.
+ */
+void cgroup_watch_recall(struct cgroup_watch *w, const struct cgroup_kills *k);
+
+/* The same for vmstat's count, before the first cgroup_watch_run(). */
+void cgroup_watch_recall_host(struct cgroup_watch *w, uint64_t host_kills);
+
+/* A group that had this control group, and that may have no member any more,
+ * shows its kills. */
+void cgroup_watch_recall_group(struct cgroup_watch *w, struct group *g,
+                               const char *path);
 
 void cgroup_watch_done(struct cgroup_watch *w);
 

@@ -66,6 +66,7 @@ enum document_kind {
   DOCUMENT_CAPTURE, /* is added to the captures */
   DOCUMENT_HISTORY, /* only in results: a state that the history lacks */
   DOCUMENT_PLACE,   /* no text: the captures' directory is made or checked */
+  DOCUMENT_RESUME,  /* no text: what the state file remembers is read */
   DOCUMENT_KINDS
 };
 
@@ -73,8 +74,9 @@ struct document {
   enum document_kind kind;
   char *text; /* allocated */
   size_t len;
-  uint64_t time_ns;              /* since the Epoch */
-  bool is_early;                 /* of a state: not for the history */
+  size_t resume_at; /* of a state: where resume.h's part begins; 0: nowhere */
+  uint64_t time_ns; /* since the Epoch */
+  bool is_early;    /* of a state: not for the history */
   char subject[GROUP_NAME_SIZE]; /* the group of a capture */
   struct summary summary;        /* of a capture */
   struct alarm alarm;            /* that it was made for */
@@ -82,6 +84,7 @@ struct document {
    * negative errno. */
   const char *path;
   int error;
+  uint64_t line; /* of DOCUMENT_RESUME, if error is -EBADMSG: the bad one */
 };
 
 #endif

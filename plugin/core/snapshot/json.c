@@ -131,6 +131,16 @@ void json_true(struct json *j, const char *key) {
   put_word(j, "true");
 }
 
+void json_line(struct json *j, const char *text, size_t len) {
+  begin(j, NULL);
+  put_word(j, "\n\"");
+  put(j, text, len);
+}
+
+void json_raw(struct json *j, const char *text, size_t len) {
+  put(j, text, len);
+}
+
 int json_finish(struct json *j, char **ret_text, size_t *ret_len) {
   put(j, "\n", 1);
   if (j->error)

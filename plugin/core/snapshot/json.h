@@ -40,6 +40,10 @@ void json_integer(struct json *j, const char *key, uint64_t value);
 /* Adds a number with six decimals, from 0 to INT64_MAX millionths. NaN is left
  * out with its key. */
 void json_decimal(struct json *j, const char *key, double value);
+/* Begins a string on a line of its own; json_raw() goes on with it, and ends it
+ * with a quotation mark. Its text needs no escapes. */
+void json_line(struct json *j, const char *text, size_t len);
+void json_raw(struct json *j, const char *text, size_t len);
 void json_true(struct json *j, const char *key);
 
 /* Returns 0 and the text, which the caller frees, or the first error: -ENOMEM

@@ -29,6 +29,7 @@ static void capture_done(struct capture *c) {
 
 void recorder_done(struct recorder *r, uint64_t timeout_ns) {
   capture_done(&r->capture);
+  resume_free(r->resume);
   if (r->writer) {
     writer_free(r->writer, timeout_ns);
     pthread_mutex_destroy(&r->mutex);
@@ -44,11 +45,11 @@ static bool is_of_kill(const struct alarm *alarm) {
 
 static bool is_cooling(const struct recorder *r, const struct alarm *alarm,
                        uint64_t now_ns) {
-  for (size_t i = 0; i < min(r->n_cooldowns, COOLDOWNS_MAX); i++) {
-    const struct alarm *a = &r->cooldowns[i].alarm;
+  for (size_t i = 0; i < min(r->cooldowns.n, COOLDOWNS_MAX); i++) {
+    const struct alarm *a = &r->cooldowns.at[i].alarm;
 
-    if (r->cooldowns[i].until_ns > now_ns && a->severity == alarm->severity &&
-        strcmp(a->group, alarm->group) == 0 &&
+    if (r->cooldowns.at[i].until_ns > now_ns &&
+        a->severity == alarm->severity && strcmp(a->group, alarm->group) == 0 &&
         strcmp(a->type, alarm->type) == 0 &&
         strcmp(a->type_instance, alarm->type_instance) == 0)
       return true;
@@ -100,13 +101,6 @@ bool recorder_raise(struct recorder *r, const struct alarm *alarm) {
 }
 
 /* --- members --- */
-
-static const struct group *find_group(const struct scene *s, const char *name) {
-  for (size_t i = 0; i < s->groups->n; i++)
-    if (strcmp(s->groups->groups[i]->name, name) == 0)
-      return s->groups->groups[i];
-  return NULL;
-}
 
 static bool is_member(const struct process *p, const struct group *g) {
   if (p->state != PROCESS_ALIVE || p->is_in_parents_mm)
@@ -211,7 +205,7 @@ static int begin_next(struct recorder *r, const struct scene *s,
   r->cycle_ns = now_ns;
   while (rc == 0 && !r->capture.is_running && r->n_alarms > 0) {
     const struct alarm alarm = r->alarms[0];
-    const struct group *g = find_group(s, alarm.group);
+    const struct group *g = group_table_find(s->groups, alarm.group);
 
     array_remove(r->alarms, &r->n_alarms, sizeof(alarm), 0);
     if (!g)
@@ -220,7 +214,7 @@ static int begin_next(struct recorder *r, const struct scene *s,
     /* It cools down even if its capture fails later: trying again does not help
      * against a full disk. */
     if (rc == 0)
-      r->cooldowns[r->n_cooldowns++ % COOLDOWNS_MAX] = (struct cooldown){
+      r->cooldowns.at[r->cooldowns.n++ % COOLDOWNS_MAX] = (struct cooldown){
           .alarm = alarm,
           .until_ns = now_ns + r->settings->capture.cooldown_ns};
   }
@@ -395,18 +389,72 @@ static bool is_early(const struct recorder *r, uint64_t now_ns) {
          min(EARLY_INTERVALS * r->settings->interval_ns, EARLY_NS);
 }
 
-static int run_state(struct recorder *r, const struct scene *s,
-                     uint64_t now_ns) {
+static int make_state(struct recorder *r, const struct scene *s) {
   struct document d = {.kind = DOCUMENT_STATE,
                        .time_ns = s->time_ns,
-                       .is_early = is_early(r, now_ns)};
+                       .is_early = is_early(r, r->of.now_ns)};
 
+  r->state_ns = r->of.now_ns;
+  return submit_document(r, &d, snapshot_make(s, &r->of, r->resume, &d));
+}
+
+static int run_state(struct recorder *r, const struct scene *s,
+                     uint64_t now_ns) {
   /* A cycle may run a little early: half an interval is allowed. */
   if ((!r->settings->state_file && !r->settings->state_history) ||
+      r->is_recalling ||
       now_ns + r->settings->interval_ns / 2 < r->next_state_ns)
     return NOTHING_DUE;
   r->next_state_ns = now_ns + r->settings->state_interval_ns;
-  return submit_document(r, &d, snapshot_make(s, &d.text, &d.len));
+  return make_state(r, s);
+}
+
+void recorder_finish(struct recorder *r, const struct scene *s) {
+  if (r->writer && r->settings->state_file && r->next_state_ns > 0 &&
+      r->state_ns != r->of.now_ns)
+    make_state(r, s);
+}
+
+/* --- what an earlier run has left --- */
+
+/* Without an id, as in a captured tree, nothing is remembered. */
+static void begin_recall(struct recorder *r) {
+  struct span text;
+
+  if (!r->writer || !r->settings->state_file ||
+      procfs_read(r->reader->setup.procfs, 0, "sys/kernel/random/boot_id",
+                  &text) != 0)
+    return;
+  snprintf(r->boot_id, sizeof(r->boot_id), "%.*s",
+           (int)strcspn(text.text, "\n"), text.text);
+  r->is_recalling = true;
+  writer_submit(r->writer, &(struct document){.kind = DOCUMENT_RESUME});
+}
+
+/* Alarms wait meanwhile, for the values that cool down. */
+static bool adopt(struct recorder *r) {
+  bool waits;
+
+  pthread_mutex_lock(&r->mutex);
+  waits = resume_adopt(r->resume, &r->of);
+  pthread_mutex_unlock(&r->mutex);
+  return waits;
+}
+
+void recorder_recall(struct recorder *r, const struct resume_owners *of) {
+  r->of = *of;
+  r->of.boot_id = r->boot_id;
+  r->of.settings = r->settings;
+  r->of.cooldowns = &r->cooldowns;
+  if (r->begin_ns == 0)
+    begin_recall(r);
+  if (r->is_recalling)
+    r->is_recalling = !writer_recalled(
+        r->writer, r->begin_ns ? 0 : r->settings->read_timeout_ns, &r->resume);
+  if (r->resume && !adopt(r)) {
+    resume_free(r->resume);
+    r->resume = NULL;
+  }
 }
 
 int recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns) {

@@ -21,18 +21,6 @@
  * severe ones is dropped. */
 #define ALARMS_MAX 16
 
-/* Enough for the default Cooldown of 300 s if a capture begins in each second.
- * Beyond that, the oldest is overwritten, and its value can cause a capture. */
-#define COOLDOWNS_MAX 512
-
-/* After a capture, further alarms of the same severity about the same value of
- * a group cause none. Alarms about other values do: an OOM kill soon after a
- * warning about PSS has its own capture. */
-struct cooldown {
-  struct alarm alarm;
-  uint64_t until_ns;
-};
-
 struct capture_member {
   uint32_t pid;
   uint64_t starttime_ticks;
@@ -53,14 +41,18 @@ struct capture {
 struct recorder {
   const struct settings *settings;
   struct reader *reader;
-  struct writer *writer; /* NULL: no snapshots are configured */
-  uint64_t begin_ns;     /* of the first cycle; 0: none has run */
-  uint64_t next_state_ns;
+  struct writer *writer;  /* NULL: no snapshots are configured */
+  uint64_t begin_ns;      /* of the first cycle; 0: none has run */
+  uint64_t next_state_ns; /* 0: none was written yet */
+  uint64_t state_ns;      /* the cycle of the last one */
+  char boot_id[BOOT_ID_SIZE];
+  struct resume_owners of; /* what a state remembers, in this cycle */
+  bool is_recalling;     /* the state file of an earlier run is not read yet */
+  struct resume *resume; /* what it has, until all is handed over */
   struct capture capture;
   pthread_mutex_t mutex; /* protects all below */
   uint64_t cycle_ns;     /* of the last cycle with captures; 0: none yet */
-  struct cooldown cooldowns[COOLDOWNS_MAX];
-  size_t n_cooldowns;              /* that have begun */
+  struct cooldowns cooldowns;
   struct alarm alarms[ALARMS_MAX]; /* the most severe first, then the oldest */
   size_t n_alarms;
 };
@@ -71,6 +63,10 @@ int recorder_init(struct recorder *r, const struct settings *settings,
                   struct reader *reader,
                   void (*written)(const struct document *w));
 
+/* Writes the state of the last cycle, which must have succeeded, before the
+ * end, if it is not the state that was written last. */
+void recorder_finish(struct recorder *r, const struct scene *s);
+
 /* Waits at most `timeout_ns` for the writer to finish. */
 void recorder_done(struct recorder *r, uint64_t timeout_ns);
 
@@ -78,6 +74,15 @@ void recorder_done(struct recorder *r, uint64_t timeout_ns);
  * there are none, not of this severity, its value cools down, another that
  * waits serves it too, or too many wait. */
 bool recorder_raise(struct recorder *r, const struct alarm *alarm);
+
+/*
+ * Called in each cycle before cgroup_watch_run(), after the members were
+ * counted, with all owners that are not its own: reads what the state file
+ * remembers, and hands it over. The first cycle waits for the file, ReadTimeout
+ * at most. A file that hangs is taken when it comes; until then no state
+ * replaces it.
+ */
+void recorder_recall(struct recorder *r, const struct resume_owners *of);
 
 /*
  * Called after each cycle with its results: writes the snapshots that are due.

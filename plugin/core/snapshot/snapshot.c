@@ -464,8 +464,10 @@ void snapshot_end(struct json *j, const struct scene *s, uint64_t left_out,
   json_end_object(j);
 }
 
-int snapshot_make(const struct scene *s, char **ret_text, size_t *ret_len) {
+int snapshot_make(const struct scene *s, const struct resume_owners *from,
+                  const struct resume *waiting, struct document *ret) {
   struct json json = {.max = JSON_MAX};
+  size_t len;
   int rc;
 
   snapshot_begin(&json, s, NULL, NULL);
@@ -475,8 +477,13 @@ int snapshot_make(const struct scene *s, char **ret_text, size_t *ret_len) {
     if (p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN)
       snapshot_process(&json, s, p, s->settings->command_lines, NULL);
   }
-  snapshot_end(&json, s, 0, NULL);
-  rc = json_finish(&json, ret_text, ret_len);
+  json_end_array(&json);
+  len = json.len;
+  if (from)
+    resume_write(&json, from, waiting);
+  ret->resume_at = json.len > len ? len : 0;
+  json_end_object(&json);
+  rc = json_finish(&json, &ret->text, &ret->len);
   json_done(&json);
   return rc;
 }

@@ -9,10 +9,13 @@
 #include "snapshot/document.h"
 #include "snapshot/json.h"
 #include "snapshot/last_known.h"
+#include "snapshot/resume.h"
 
-/* Makes the document of a state: all groups and processes, and no mappings.
- * Returns 0 and the text, which the caller frees, or -ENOMEM or -EFBIG. */
-int snapshot_make(const struct scene *s, char **ret_text, size_t *ret_len);
+/* Makes the document of a state: all groups and processes, no mappings, and
+ * what resume_write() adds, unless `from` is NULL. Returns 0 and the text in
+ * *ret, which the caller frees, or -ENOMEM or -EFBIG. */
+int snapshot_make(const struct scene *s, const struct resume_owners *from,
+                  const struct resume *waiting, struct document *ret);
 
 /*
  * The order of calls: begin, process for each process, end. Processes may be of

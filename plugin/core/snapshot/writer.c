@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/duration.h"
 #include "base/thread.h"
+#include "snapshot/resume.h"
 
 #define DOCUMENTS_MAX 8
 /* The history has a state of each 5 minutes. So many files reach over a day:
@@ -29,7 +30,9 @@ struct writer {
   /* Protected by the mutex. */
   struct document waiting[DOCUMENTS_MAX]; /* the oldest first */
   size_t n;
-  bool is_running; /* the thread */
+  bool is_running;       /* the thread */
+  bool is_recalling;     /* a DOCUMENT_RESUME is not read yet */
+  struct resume *resume; /* what it had, until it is taken */
   bool is_ending;
   bool is_left_behind; /* the owner has gone: the thread frees the writer */
 };
@@ -39,6 +42,7 @@ static void destroy(struct writer *w) {
     free(w->waiting[i].text);
   for (int i = 0; i < DOCUMENT_KINDS; i++)
     free(w->paths[i]);
+  resume_free(w->resume);
   pthread_cond_destroy(&w->changed);
   pthread_mutex_destroy(&w->mutex);
   free(w);
@@ -49,6 +53,7 @@ int writer_new(const struct settings *settings,
                struct writer **ret) {
   const struct capture_settings *capture = &settings->capture;
   const char *const paths[] = {[DOCUMENT_STATE] = settings->state_file,
+                               [DOCUMENT_RESUME] = settings->state_file,
                                [DOCUMENT_HISTORY] = settings->state_history,
                                [DOCUMENT_CAPTURE] = capture->directory,
                                [DOCUMENT_PLACE] = capture->directory};
@@ -88,6 +93,15 @@ static void report(const struct writer *w, enum document_kind kind,
   w->done(&result);
 }
 
+/* The history does not need what the state file remembers, which is the end of
+ * the text: "…,"resume":[…]}\n". */
+static size_t cut_resume(const struct document *d) {
+  if (d->resume_at == 0)
+    return d->len;
+  memcpy(d->text + d->resume_at, "}\n", 2);
+  return d->resume_at + 2;
+}
+
 /* Only the first state of a step is added, also after a restart. A failure is
  * reported once an hour. */
 static void add_to_history(struct writer *w, const struct document *d) {
@@ -98,17 +112,36 @@ static void add_to_history(struct writer *w, const struct document *d) {
   if (!w->paths[DOCUMENT_HISTORY] || d->is_early || step == w->step)
     return;
   w->step = step;
-  rc = store_add(&w->history, "state", d->time_ns, d->text, d->len, NULL, 0);
+  rc = store_add(&w->history, "state", d->time_ns, d->text, cut_resume(d), NULL,
+                 0);
   if (rc >= 0 || rc == -EEXIST || hour == w->failed_hour)
     return;
   w->failed_hour = hour;
   report(w, DOCUMENT_HISTORY, d, NULL, rc);
 }
 
+static void recall(struct writer *w) {
+  struct document d = {.kind = DOCUMENT_RESUME};
+  struct resume *resume = NULL;
+  int rc = resume_read(w->paths[d.kind], &resume, &d.line);
+
+  pthread_mutex_lock(&w->mutex);
+  w->resume = resume;
+  w->is_recalling = false;
+  pthread_cond_broadcast(&w->changed);
+  pthread_mutex_unlock(&w->mutex);
+  if (rc < 0)
+    report(w, d.kind, &d, NULL, rc);
+}
+
 static void write_document(struct writer *w, const struct document *d) {
   char path[PATH_MAX + NAME_MAX];
   int rc;
 
+  if (d->kind == DOCUMENT_RESUME) {
+    recall(w);
+    return;
+  }
   if (d->kind == DOCUMENT_PLACE) {
     rc = store_check(w->paths[DOCUMENT_PLACE], true);
     if (rc < 0)
@@ -202,11 +235,28 @@ void writer_submit(struct writer *w, const struct document *d) {
 
   pthread_mutex_lock(&w->mutex);
   rc = queue_document(w, d);
+  w->is_recalling |= rc == 0 && d->kind == DOCUMENT_RESUME;
   pthread_mutex_unlock(&w->mutex);
   if (rc == 0)
     return;
   report(w, is_history ? DOCUMENT_HISTORY : d->kind, d, NULL, rc);
   free(d->text);
+}
+
+bool writer_recalled(struct writer *w, uint64_t timeout_ns,
+                     struct resume **ret) {
+  struct timespec deadline = thread_deadline(timeout_ns);
+  bool is_read;
+  int rc = 0;
+
+  pthread_mutex_lock(&w->mutex);
+  while (w->is_recalling && timeout_ns > 0 && rc == 0)
+    rc = pthread_cond_timedwait(&w->changed, &w->mutex, &deadline);
+  is_read = !w->is_recalling;
+  *ret = w->resume;
+  w->resume = NULL;
+  pthread_mutex_unlock(&w->mutex);
+  return is_read;
 }
 
 void writer_free(struct writer *w, uint64_t timeout_ns) {

@@ -9,6 +9,7 @@
 #include <smaps/settings.h>
 #include <smaps/store.h>
 
+struct resume;
 struct writer;
 
 /*
@@ -31,6 +32,14 @@ int writer_new(const struct settings *settings,
  * the document is dropped and done() gets the error (-EBUSY for a full queue).
  */
 void writer_submit(struct writer *w, const struct document *d);
+
+/*
+ * A DOCUMENT_RESUME was submitted before any state: waits at most `timeout_ns`
+ * until it is read. False if it is not; else *ret is what it has, once, and the
+ * caller's, or NULL.
+ */
+bool writer_recalled(struct writer *w, uint64_t timeout_ns,
+                     struct resume **ret);
 
 /*
  * Waits at most `timeout_ns` until all documents are written and the thread has

@@ -742,3 +742,105 @@ WORLD_TEST(attribute_that_is_no_number_is_unknown) {
   note_oomd(w, "user.oomd_kill", "123456789012345678901234567890");
   world_expect(w, 10, "web.service", "oomd_kill=nan cgroup=1000");
 }
+
+/* --- over a restart of the daemon --- */
+
+/* Two cycles of the service and of another, and then the end of the daemon. */
+static void run_and_stop(struct world *w) {
+  world_remember(w);
+  start_web(w);
+  start_b(w, SYSTEM_B);
+  kill_in(w, "/system.slice", 4);
+  cgroup_kill(w, WEB, 3);
+  world_run_times(w, 2, 10);
+}
+
+WORLD_TEST(kills_are_remembered_for_an_hour) {
+  run_and_stop(w);
+  cgroup_kill(w, WEB, 4);
+  kill_in(w, "/system.slice", 5);
+  world_expect(w, 10, "web.service", "oom_kill=1");
+  world_stop(w);
+  world_expect(w, 1800, "web.service", "oom_kill=1");
+  world_assert(w, "b.service", "oom_kill=0");
+  world_run(w, 10);
+  world_stop(w);
+  world_expect(w, 1700, "web.service", "oom_kill=1");
+  world_expect(w, 300, "web.service", "oom_kill=0");
+}
+
+WORLD_TEST(kill_while_the_daemon_is_down_counts) {
+  run_and_stop(w);
+  world_stop(w);
+  cgroup_kill(w, WEB, 5);
+  kill_in(w, "/system.slice", 6);
+  world_expect(w, 600, "web.service", "oom_kill=2");
+  world_assert(w, "b.service", "oom_kill=0");
+  world_expect(w, 10, "web.service", "oom_kill=2");
+}
+
+WORLD_TEST(kill_in_a_control_group_that_was_made_again_meanwhile_counts) {
+  run_and_stop(w);
+  world_stop(w);
+  end_web(w);
+  restart_web(w);
+  kill_in(w, "/system.slice", 5);
+  world_expect(w, 60, "web.service", "oom_kill=1");
+  world_assert(w, "b.service", "oom_kill=0");
+}
+
+/* Its old kills are not new, although one process of the host was killed. */
+WORLD_TEST(kills_in_an_unknown_control_group_do_not_count) {
+  run_and_stop(w);
+  world_stop(w);
+  cgroup_make(w, "/system.slice/c.service", "1000\n");
+  cgroup_kill(w, "/system.slice/c.service", 9);
+  cgroup_join(w, 30, "c", "/system.slice/c.service");
+  kill_on_host(w, 5);
+  world_expect(w, 60, "c.service", "oom_kill=0");
+  world_assert(w, "web.service", "oom_kill=0");
+}
+
+/* The fixed group "web", and another process. */
+static void run_fixed(struct world *w) {
+  world_remember(w);
+  make_spared(w, WEB);
+  cgroup_join(w, 10, "web", WEB);
+  world_put(w, collected_process(9, "outside"));
+  world_group(w, "web", "Unit", "web.service", NULL, NULL);
+  kill_in(w, "/system.slice", 0);
+  world_run_times(w, 2, 10);
+}
+
+/* Before and after, although no member shows the control group. */
+WORLD_TEST(kills_of_a_group_that_is_gone_are_remembered) {
+  run_fixed(w);
+  cgroup_kill(w, WEB, 1);
+  kill_in(w, "/system.slice", 1);
+  world_expect(w, 10, "web", "oom_kill=1");
+  end_web(w);
+  world_expect(w, 10, "web", "oom_kill=1");
+  world_stop(w);
+  world_expect(w, 10, "web", "oom_kill=1");
+  world_expect(w, 10, "web", "oom_kill=1");
+  restart_web(w);
+  world_expect(w, 10, "web", "oom_kill=1");
+}
+
+/* The last member was killed, and nobody has started the service again. */
+WORLD_TEST(kill_of_the_last_member_while_the_daemon_is_down_counts) {
+  run_fixed(w);
+  world_stop(w);
+  end_web(w);
+  kill_in(w, "/system.slice", 1);
+  world_expect(w, 60, "web", "oom_kill=1");
+}
+
+WORLD_TEST(kills_of_another_boot_are_forgotten) {
+  run_and_stop(w);
+  world_stop(w);
+  proctree_print(&w->tree, 0, "sys/kernel/random/boot_id", "another\n");
+  cgroup_kill(w, WEB, 5);
+  kill_in(w, "/system.slice", 6);
+  world_expect(w, 60, "web.service", "oom_kill=0");
+}

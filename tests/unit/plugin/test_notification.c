@@ -365,6 +365,29 @@ GLUE_TEST(failure_and_recovery_of_the_state_are_logged_once) {
   assert_non_null(strstr(stub.logs[2], strerror(ENOENT)));
 }
 
+/* The state of an earlier run is damaged, or others could have written it. */
+GLUE_TEST(a_state_that_is_not_taken_is_logged_with_the_reason) {
+  static const struct {
+    mode_t mode;
+    const char *reason;
+  } cases[] = {{0600, "its line 1 is damaged"},
+               {0602, "others can write to it"}};
+
+  proctree_print(&glue_tree, 0, "sys/kernel/random/boot_id", "a-boot\n");
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    proctree_write(&glue_tree, "state", "{", 1);
+    assert_int_equal(chmod(at("state"), cases[i].mode), 0);
+    start_with("StateFile", at("state"), "");
+    read_until_logged(i + 1);
+    stop_plugin();
+    assert_int_equal(stub.levels[i], LOG_WARNING);
+    assert_non_null(strstr(stub.logs[i], "StateFile"));
+    assert_non_null(strstr(stub.logs[i], at("state")));
+    assert_non_null(strstr(stub.logs[i], cases[i].reason));
+    assert_non_null(strstr(stub.logs[i], "nothing is remembered"));
+  }
+}
+
 /* --- options --- */
 
 GLUE_TEST(options_reach_the_captures) {

@@ -215,3 +215,59 @@ ALARMS_TEST(a_severity_without_captures_is_told_at_once) {
   world_run(w, 10);
   expect(w, "g: 92 % of 100 MiB in use");
 }
+
+/* --- over a restart of the daemon --- */
+
+/* What was told is not told again, and its end has the whole time. */
+ALARMS_TEST(alarm_goes_on_after_a_restart) {
+  world_remember(w);
+  world_put(w, service(10, 1000));
+  world_group(w, "g", "Comm", "g", NULL, NULL);
+  world_run_times(w, 3, 10);
+  proctree_end(&w->tree, 10);
+  world_run_times(w, 2, 10);
+  expect(w, "g: no process is left");
+  world_stop(w);
+  for (int i = 0; i < 10; i++) {
+    world_run(w, 10);
+    expect(w, "");
+  }
+  world_put(w, service(11, 1000));
+  world_run_times(w, 3, 10);
+  expect(w, "g: over after 2m10s: no process was left");
+}
+
+ALARMS_TEST(service_that_ends_while_the_daemon_is_down_is_told) {
+  world_remember(w);
+  world_put(w, service(10, 1000));
+  world_group(w, "g", "Comm", "g", NULL, NULL);
+  world_run_times(w, 3, 10);
+  world_stop(w);
+  proctree_end(&w->tree, 10);
+  world_run_times(w, 2, 10);
+  expect(w, "");
+  world_run(w, 10);
+  expect(w, "g: no process is left");
+}
+
+ALARMS_TEST(kill_is_told_once_over_a_restart) {
+  world_remember(w);
+  start_limited(w);
+  put_cgroup(w, "52428800\n", 1);
+  world_run(w, 10);
+  expect(w, "g: 1 process killed for memory in the last hour");
+  world_stop(w);
+  for (int i = 0; i < 60; i++) {
+    world_run(w, 10);
+    expect(w, "");
+  }
+}
+
+ALARMS_TEST(kill_while_the_daemon_is_down_is_told) {
+  world_remember(w);
+  start_limited(w);
+  world_stop(w);
+  put_cgroup(w, "52428800\n", 1);
+  world_run_times(w, 2, 10);
+  expect(w, "g: 1 process killed for memory in the last hour");
+}

@@ -1,0 +1,696 @@
+/* What a state remembers comes back bit by bit, and what is damaged is refused.
+ */
+#include "test.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "draw.h"
+#include "match/group.h"
+#include "member/member.h"
+#include "snapshot/resume.h"
+
+#include "proctree.h"
+
+#define BOOT "2d9a5b4e-6a3d-4f0e-8a52-0d5a1c8d7f11"
+#define NOW (UINT64_C(100000) * NS)
+#define HOUR_NS (UINT64_C(3600) * NS)
+
+/* --- who has it --- */
+
+/* The fixed group "g" of one process, and nothing else, unless a test adds it.
+ */
+struct made {
+  struct proctree tree;
+  struct report report;
+  struct group_track track;
+  struct group group;
+  struct group *groups[1];
+  struct group_table table;
+  struct rule rule;
+  struct settings settings;
+  struct cgroup_watch watch;
+  struct cooldowns cooldowns;
+  struct alarm_state host_alarm;
+  struct resume_owners owners;
+  struct growth growth; /* that is written */
+};
+
+static const char boot[BOOT_ID_SIZE] = BOOT;
+
+static void make_all(struct made *m) {
+  *m = (struct made){.report = {.growth_window_ns = HOUR_NS},
+                     .group = {.name = "g",
+                               .is_fixed = true,
+                               .usage = {.processes = 1},
+                               .report = &m->report,
+                               .track = &m->track},
+                     .settings = {.rules = &m->rule,
+                                  .n_rules = 1,
+                                  .capture = {.cooldown_ns = HOUR_NS}}};
+  proctree_make(&m->tree);
+  m->rule.text = strdup("Comm \"g\"");
+  m->groups[0] = &m->group;
+  m->table = (struct group_table){.groups = m->groups, .n = 1};
+  m->owners = (struct resume_owners){.boot_id = boot,
+                                     .now_ns = NOW,
+                                     .settings = &m->settings,
+                                     .groups = &m->table,
+                                     .cgroup_watch = &m->watch,
+                                     .cooldowns = &m->cooldowns,
+                                     .host_alarm = &m->host_alarm};
+}
+
+static void free_all(struct made *m) {
+  cgroup_watch_done(&m->watch);
+  free(m->rule.text);
+  proctree_remove(&m->tree);
+}
+
+TEST_OBJECT(struct made, make_all, free_all)
+#define MADE_TEST(name) TEST_WITH(name, make, unmake, struct made *m)
+
+static char *write_document(const struct made *m, const struct resume *waiting,
+                            size_t *ret_len) {
+  struct json j = {.max = JSON_MAX};
+  char *text;
+
+  json_object(&j, NULL);
+  resume_write(&j, &m->owners, waiting);
+  json_end_object(&j);
+  assert_int_equal(json_finish(&j, &text, ret_len), 0);
+  text = realloc(text, *ret_len + 1);
+  text[*ret_len] = '\0';
+  return text;
+}
+
+static int read_text(const struct made *m, const char *text, size_t len,
+                     struct resume **ret, uint64_t *ret_line) {
+  char path[PATH_MAX];
+
+  proctree_write(&m->tree, "state", text, len);
+  snprintf(path, sizeof(path), "%s/state", m->tree.root);
+  return resume_read(path, ret, ret_line);
+}
+
+static struct resume *reread(const struct made *m,
+                             const struct resume *waiting) {
+  struct resume *r = NULL;
+  uint64_t line;
+  size_t len;
+  char *text = write_document(m, waiting, &len);
+
+  assert_int_equal(read_text(m, text, len, &r, &line), 0);
+  assert_non_null(r);
+  free(text);
+  return r;
+}
+
+/* Another run begins that knows nothing. */
+static void begin_again(struct made *m) {
+  cgroup_watch_done(&m->watch);
+  m->watch = (struct cgroup_watch){.procfs = NULL};
+  m->cooldowns.n = 0;
+  m->group.growth = NULL;
+  m->group.cgroup = NULL;
+  m->host_alarm = m->group.alarm = (struct alarm_state){.causes = 0};
+  memset(&m->track, 0, sizeof(m->track));
+}
+
+/* --- each record --- */
+
+/* A history that can be: its times rise, and no number is without meaning. */
+static struct growth draw_growth(size_t n) {
+  struct growth g;
+
+  growth_init(&g, HOUR_NS);
+  for (g.n = 0; g.n < n; g.n++)
+    g.points[g.n] = (struct growth_point){.time_ns = NOW - HOUR_NS +
+                                                     g.n * 55 * NS + draw(NS),
+                                          .bytes = draw(UINT64_C(1) << 62),
+                                          .added = draw(1 << 30)};
+  g.lowest = (struct growth_point){NOW - draw(NS), draw(1 << 30), 17};
+  g.due_ns = NOW + draw(HOUR_NS);
+  g.newest_start = draw(UINT64_C(1) << 50);
+  g.is_judged = n >= GROWTH_POINTS_LEAST;
+  g.is_growing = draw(2);
+  g.against = draw_unsigned(3);
+  g.slope = (double)draw(UINT64_C(1) << 60) / 7;
+  g.rise = (struct growth_range){draw(1000), 1000 + draw(1000)};
+  g.lesson = (struct growth_range){draw(10), 10 + draw(1 << 30)};
+  g.pace = (struct growth_pace){.begin_ns = NOW - HOUR_NS,
+                                .mark = {NOW - draw(NS), draw(NS), draw(9)},
+                                .sum = (double)draw(1 << 30) / 3,
+                                .n = (double)draw(1000),
+                                .slope = -(double)draw(1 << 30) / 3,
+                                .before = (double)draw(1 << 30) / 11};
+  g.learnt_ns = NOW - draw(HOUR_NS);
+  return g;
+}
+
+/* Equal bit by bit, but for what no state has. */
+static void assert_growth(const struct growth *expected,
+                          const struct growth *found) {
+  struct growth a = *expected, b = *found;
+
+  a.is_at_lowest = b.is_at_lowest = false;
+  a.settled_ns = b.settled_ns = 0;
+  a.bytes_per_second = b.bytes_per_second = 0;
+  a.room_bytes = b.room_bytes = 0;
+  for (size_t i = a.n; i < GROWTH_POINTS; i++)
+    a.points[i] = b.points[i] = (struct growth_point){0};
+  assert_memory_equal(&a.points, &b.points, sizeof(a.points));
+  assert_int_equal(a.n, b.n);
+  assert_memory_equal(&a.lowest, &b.lowest, sizeof(a.lowest));
+  assert_memory_equal(&a.rise, &b.rise, sizeof(a.rise));
+  assert_memory_equal(&a.lesson, &b.lesson, sizeof(a.lesson));
+  assert_memory_equal(&a.pace, &b.pace, sizeof(a.pace));
+  assert_memory_equal(&a.slope, &b.slope, sizeof(a.slope));
+  assert_true(a.window_ns == b.window_ns && a.due_ns == b.due_ns &&
+              a.newest_start == b.newest_start && a.is_judged == b.is_judged &&
+              a.is_growing == b.is_growing && a.against == b.against &&
+              a.learnt_ns == b.learnt_ns);
+}
+
+/* The lengths are all that there are. */
+MADE_TEST(growth_comes_back_bit_by_bit) {
+  draw_begin(48);
+  for (size_t n = 0; n <= GROWTH_POINTS; n++) {
+    struct resume *r;
+
+    m->growth = draw_growth(n);
+    m->group.growth = &m->growth;
+    r = reread(m, NULL);
+    begin_again(m);
+    assert_false(resume_adopt(r, &m->owners));
+    assert_ptr_equal(m->group.growth, &m->track.growth);
+    assert_growth(&m->growth, &m->track.growth);
+    resume_free(r);
+  }
+}
+
+/* It waits for members, while it is written again, and then for an hour. */
+MADE_TEST(what_waits_is_remembered_again) {
+  struct resume *first, *second;
+
+  draw_begin(48);
+  m->growth = draw_growth(12);
+  m->group.growth = &m->growth;
+  first = reread(m, NULL);
+  begin_again(m);
+  m->group.usage.processes = 0;
+  assert_true(resume_adopt(first, &m->owners));
+  m->owners.now_ns += HOUR_NS / 3;
+  second = reread(m, first);
+  begin_again(m);
+  assert_true(resume_adopt(second, &m->owners));
+  assert_null(m->group.growth);
+  m->group.usage.processes = 1;
+  assert_false(resume_adopt(second, &m->owners));
+  assert_growth(&m->growth, &m->track.growth);
+  m->group.usage.processes = 0;
+  m->owners.now_ns = NOW + HOUR_NS;
+  assert_false(resume_adopt(first, &m->owners));
+  resume_free(first);
+  resume_free(second);
+}
+
+MADE_TEST(kills_come_back_bit_by_bit) {
+  struct cgroup_kills k = {.path = "/system.slice/a\\x2db \"%\n\xff.service",
+                           .counts = {.hierarchy = CGROUP_UNIFIED,
+                                      .has_kills = true,
+                                      .has_parent_kills = true,
+                                      .kills = UINT64_MAX,
+                                      .ino = UINT64_MAX - 1,
+                                      .parent_kills = 3},
+                           .span = NOW / CGROUP_KILLS_SPAN_NS - 2},
+                      found;
+  struct resume *r;
+  size_t cursor = 0;
+
+  for (size_t i = 0; i < CGROUP_KILLS_SPANS; i++)
+    k.by_span[i] = UINT32_MAX - (uint32_t)i;
+  cgroup_watch_recall(&m->watch, &k);
+  cgroup_watch_recall_host(&m->watch, 99);
+  m->group.cgroup = &(struct cgroup_memory){.path = k.path};
+  r = reread(m, NULL);
+  begin_again(m);
+  resume_adopt(r, &m->owners);
+  assert_true(m->watch.has_host_kills && m->watch.host_kills == 99);
+  assert_true(cgroup_watch_next_kills(&m->watch, &cursor, &found));
+  assert_string_equal(found.path, k.path);
+  assert_ptr_equal(m->group.cgroup->path, found.path);
+  assert_memory_equal(&found.by_span, &k.by_span, sizeof(k.by_span));
+  assert_int_equal(found.span, k.span);
+  assert_int_equal(found.counts.hierarchy, CGROUP_UNIFIED);
+  assert_true(found.counts.has_kills && found.counts.has_parent_kills &&
+              found.counts.kills == UINT64_MAX &&
+              found.counts.ino == UINT64_MAX - 1 &&
+              found.counts.parent_kills == 3);
+  resume_free(r);
+}
+
+static const struct alarm_state an_alarm = {.causes = 5,
+                                            .told = 4,
+                                            .seen = 7,
+                                            .runs = {0, 1, 2, 3, 0},
+                                            .is_soon = true,
+                                            .had_members = true,
+                                            .was_known = true,
+                                            .has_new_kill = true,
+                                            .severity = SEVERITY_FAILURE,
+                                            .since_ns = NOW - 7,
+                                            .kill_told_ns = NOW};
+
+static void assert_alarm(const struct alarm_state *a) {
+  const struct alarm_state *b = &an_alarm;
+
+  assert_true(a->causes == b->causes && a->told == b->told &&
+              a->seen == b->seen && a->is_soon && a->had_members &&
+              a->was_known && a->has_new_kill && a->severity == b->severity &&
+              a->since_ns == b->since_ns && a->kill_told_ns == b->kill_told_ns);
+  assert_memory_equal(a->runs, b->runs, sizeof(a->runs));
+}
+
+/* Those of a group, with members or not, and that of the host. */
+MADE_TEST(alarms_come_back) {
+  struct resume *r;
+
+  m->group.alarm = m->host_alarm = an_alarm;
+  m->group.usage.processes = 0;
+  r = reread(m, NULL);
+  begin_again(m);
+  assert_false(resume_adopt(r, &m->owners));
+  assert_alarm(&m->group.alarm);
+  assert_alarm(&m->host_alarm);
+  resume_free(r);
+}
+
+MADE_TEST(an_alarm_of_this_run_is_better) {
+  struct resume *r;
+
+  m->group.alarm = an_alarm;
+  r = reread(m, NULL);
+  begin_again(m);
+  m->group.alarm.seen = 2;
+  assert_false(resume_adopt(r, &m->owners));
+  assert_int_equal(m->group.alarm.seen, 2);
+  assert_int_equal(m->group.alarm.causes, 0);
+  resume_free(r);
+}
+
+/* The sentence of its end would have no cause. */
+MADE_TEST(an_alarm_without_a_cause_is_refused) {
+  struct resume *r = NULL;
+  uint64_t line;
+  size_t len;
+  char *text;
+
+  m->group.alarm = an_alarm;
+  m->group.alarm.seen = 0;
+  text = write_document(m, NULL, &len);
+  assert_int_equal(read_text(m, text, len, &r, &line), -EBADMSG);
+  assert_int_equal(line, 3);
+  free(text);
+}
+
+/* Only what still cools down, with all names that an alarm can have, and no
+ * longer than Cooldown. */
+MADE_TEST(cooldowns_come_back) {
+  static const struct cooldown cooldowns[] = {
+      {.until_ns = NOW + 7,
+       .alarm = {.severity = SEVERITY_FAILURE,
+                 .group = "a group \xc3\xa9-",
+                 .type = "memory",
+                 .type_instance = ""}},
+      {.until_ns = NOW, .alarm = {.group = "over"}},
+      {.until_ns = NOW + 2 * HOUR_NS, .alarm = {.group = "long"}}};
+  const struct cooldown *found = m->cooldowns.at;
+  struct resume *r;
+
+  memcpy(m->cooldowns.at, cooldowns, sizeof(cooldowns));
+  m->cooldowns.n = LENGTH(cooldowns);
+  r = reread(m, NULL);
+  begin_again(m);
+  memset(m->cooldowns.at, 0, sizeof(m->cooldowns.at));
+  resume_adopt(r, &m->owners);
+  assert_int_equal(m->cooldowns.n, 2);
+  assert_int_equal(found[0].until_ns, NOW + 7);
+  assert_int_equal(found[0].alarm.severity, SEVERITY_FAILURE);
+  assert_string_equal(found[0].alarm.group, cooldowns[0].alarm.group);
+  assert_string_equal(found[0].alarm.type, "memory");
+  assert_string_equal(found[0].alarm.type_instance, "");
+  assert_string_equal(found[1].alarm.group, "long");
+  assert_int_equal(found[1].until_ns, NOW + HOUR_NS);
+  resume_free(r);
+}
+
+/* --- what counts as nothing --- */
+
+/* "a-boot", as it is written. */
+#define A_BOOT "-612d626f6f74"
+#define BEGIN "{\"resume\":[\n\"state "
+#define STATE BEGIN "1 " A_BOOT " "
+
+static void give_all(struct made *m) {
+  struct cgroup_kills k = {
+      .path = "/a", .counts = {.has_kills = true, .hierarchy = CGROUP_UNIFIED}};
+
+  draw_begin(48);
+  m->growth = draw_growth(20);
+  m->group.growth = &m->growth;
+  cgroup_watch_recall(&m->watch, &k);
+  cgroup_watch_recall_host(&m->watch, 1);
+}
+
+static void assert_adopted(struct made *m, bool is_expected) {
+  struct resume *r = reread(m, NULL);
+  struct cgroup_kills k;
+  size_t cursor = 0;
+
+  begin_again(m);
+  resume_adopt(r, &m->owners);
+  assert_int_equal(m->group.growth != NULL, is_expected);
+  assert_int_equal(m->watch.has_host_kills, is_expected);
+  assert_int_equal(cgroup_watch_next_kills(&m->watch, &cursor, &k),
+                   is_expected);
+  resume_free(r);
+}
+
+/* Growth counts for its window, here an hour, and so do kills. */
+MADE_TEST(what_is_too_old_counts_as_nothing) {
+  for (uint64_t late = 0; late <= 1; late++) {
+    struct resume *r;
+    struct cgroup_kills k;
+    size_t cursor = 0;
+
+    m->owners.now_ns = NOW;
+    give_all(m);
+    r = reread(m, NULL);
+    begin_again(m);
+    m->owners.now_ns = NOW + HOUR_NS + late;
+    assert_false(resume_adopt(r, &m->owners));
+    assert_int_equal(m->group.growth != NULL, !late);
+    assert_int_equal(m->watch.has_host_kills, !late);
+    assert_int_equal(cgroup_watch_next_kills(&m->watch, &cursor, &k), !late);
+    resume_free(r);
+  }
+}
+
+/* The same clock, but it shows less. */
+MADE_TEST(a_state_of_the_future_counts_as_nothing) {
+  struct resume *r;
+
+  give_all(m);
+  r = reread(m, NULL);
+  begin_again(m);
+  m->owners.now_ns--;
+  assert_false(resume_adopt(r, &m->owners));
+  assert_null(m->group.growth);
+  resume_free(r);
+}
+
+MADE_TEST(a_state_of_another_boot_counts_as_nothing) {
+  struct resume *r;
+
+  give_all(m);
+  r = reread(m, NULL);
+  begin_again(m);
+  m->owners.boot_id = "another";
+  assert_false(resume_adopt(r, &m->owners));
+  assert_null(m->group.growth);
+  resume_free(r);
+}
+
+MADE_TEST(without_a_boot_nothing_is_written) {
+  size_t len;
+  char *text;
+
+  m->owners.boot_id = "";
+  text = write_document(m, NULL, &len);
+  assert_string_equal(text, "{}\n");
+  free(text);
+}
+
+/* The group of another rule or window has other members, or points. */
+MADE_TEST(growth_of_another_rule_or_window_counts_as_nothing) {
+  give_all(m);
+  assert_adopted(m, true);
+  for (int i = 0; i < 2; i++) {
+    struct resume *r;
+
+    give_all(m);
+    r = reread(m, NULL);
+    begin_again(m);
+    if (i == 0)
+      m->rule.text[0] = 'c';
+    else
+      m->report.growth_window_ns *= 2;
+    assert_false(resume_adopt(r, &m->owners));
+    assert_null(m->group.growth);
+    m->rule.text[0] = 'C';
+    resume_free(r);
+  }
+}
+
+MADE_TEST(another_version_counts_as_nothing) {
+  static const char *const texts[] = {
+      BEGIN "2 and what a later version writes\",\n\"even this\"]}\n",
+      "{\"format\":\"smaps-snapshot\"}\n"};
+
+  for (size_t i = 0; i < LENGTH(texts); i++) {
+    struct resume *r = (struct resume *)&r;
+    uint64_t line;
+
+    assert_int_equal(read_text(m, texts[i], strlen(texts[i]), &r, &line), 0);
+    assert_null(r);
+  }
+}
+
+/* --- what is damaged --- */
+
+static void assert_refused(const struct made *m, const char *text,
+                           uint64_t expected_line) {
+  struct resume *r = (struct resume *)&r;
+  uint64_t line = 0;
+  int rc = read_text(m, text, strlen(text), &r, &line);
+
+  if (rc != -EBADMSG || line != expected_line || r != (struct resume *)&r)
+    fail_msg("%d, line %zu: %s", rc, (size_t)line, text);
+}
+
+MADE_TEST(damaged_lines_are_refused) {
+  static const struct {
+    uint64_t line;
+    const char *text;
+  } cases[] = {
+      {1, ""},
+      {1, "{}"},
+      {2, "{\"resume\":[\n\n"},
+      {2, "{\"resume\":[\n\"]}\n"},
+      {2, "{\"resume\":[\n\"state\"]}\n"},
+      {2, BEGIN "1 " A_BOOT "\"]}\n"},
+      {2, BEGIN "1 a-boot 1 0 0\"]}\n"},
+      {2, BEGIN "nan " A_BOOT " 1 0 0\"]}\n"},
+      {2, "{\"resume\":[\nstate 1 " A_BOOT " 1 0 0\"]}\n"},
+      {2, STATE "-1 0 0\"]}\n"},
+      {2, STATE "1 2 0\"]}\n"},
+      {2, STATE "1e400 0 0\"]}\n"},
+      {2, STATE "nan 0 0\"]}\n"},
+      {2, STATE "99999999999999999999 0 0\"]}\n"},
+      {2, STATE "1 0 0 0\"]}\n"},
+      {3, STATE "1 0 0\",\n"}, /* cut off */
+      {3, STATE "1 0 0\",\n\"unknown 1\"]}\n"},
+      {3, STATE "1 0 0\",\n\"growth -67\"]}\n"},
+      {3, STATE "1 0 0\",\n\"cgroup -67\"]}\n"},
+      {3, STATE "1 0 0\",\n\"cgroup -67 -2f61 -62\"]}\n"},
+      {3, STATE "1 0 0\",\n\"cgroup -67 2f61\"]}\n"},
+      {3, STATE "1 0 0\",\n\"cgroup -67 -2f6\"]}\n"},
+      {3, STATE "1 0 0\",\n\"cgroup -67 -2f00\"]}\n"},
+      {3, STATE "1 0 0\",\n\"cgroup -67 -2fzz\"]}\n"},
+      {3, STATE "1 0 0\",\n\"cgroup  -2f61\"]}\n"},
+      {4, STATE "1 0 0\",\n\"cgroup -67 -2f61\",\n\"cgroup\"]}\n"},
+      {3, STATE "1 0 0\",\n\"cooldown 1 5 -67 -67 -\"]}\n"},
+      {3, STATE "1 0 0\",\n\"kills -2f61 1 1 0 0 0 0 0 0\"]}\n"},
+      {3, STATE "1 0 0\"]}\n\"cgroup -67 -2f61\"]}\n"}, /* after its end */
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++)
+    assert_refused(m, cases[i].text, cases[i].line);
+}
+
+MADE_TEST(names_that_are_too_long_are_refused) {
+  char text[20000];
+
+  snprintf(text, sizeof(text), STATE "1 0 0\",\n\"cgroup -%0*d -2f\"]}\n",
+           2 * GROUP_NAME_SIZE, 1);
+  for (char *at = text; (at = strchr(at, '0')) != NULL; at++)
+    if (at[1] == '0')
+      *at = '4';
+  assert_refused(m, text, 3);
+}
+
+/* Each byte is lost, or becomes another: what comes of it is refused, or growth
+ * can go on with it. */
+MADE_TEST(no_damage_passes_that_growth_could_not_go_on_with) {
+  size_t refused = 0, len;
+  char *text, was;
+
+  draw_begin(48);
+  m->growth = draw_growth(12);
+  m->group.growth = &m->growth;
+  text = write_document(m, NULL, &len);
+  for (size_t i = strlen(BEGIN); i < len; i++) {
+    struct resume *r = NULL;
+    uint64_t line;
+    int rc;
+
+    was = text[i];
+    text[i] = "0 9-%\"\n\\a"[draw(9)];
+    rc = read_text(m, text, len, &r, &line);
+    text[i] = was;
+    assert_true(rc == 0 || rc == -EBADMSG);
+    refused += rc != 0;
+    begin_again(m);
+    if (r)
+      resume_adopt(r, &m->owners);
+    if (m->group.growth)
+      assert_true(growth_is_sound(m->group.growth, NOW));
+    resume_free(r);
+    r = NULL;
+    assert_int_equal(read_text(m, text, i, &r, &line), -EBADMSG);
+  }
+  assert_true(refused > len / 4);
+  free(text);
+}
+
+/* --- hostile numbers --- */
+
+static void spoil_order(struct growth *g) {
+  g->points[3].time_ns = g->points[4].time_ns;
+}
+static void spoil_future(struct growth *g) { g->points[11].time_ns = NOW + 1; }
+static void spoil_zero(struct growth *g) { g->points[0].time_ns = 0; }
+static void spoil_lowest(struct growth *g) { g->lowest.time_ns = NOW + 1; }
+static void spoil_lowest_order(struct growth *g) {
+  g->lowest.time_ns = g->points[g->n - 1].time_ns;
+}
+static void spoil_due(struct growth *g) { g->due_ns = NOW + 2 * HOUR_NS; }
+static void spoil_against(struct growth *g) { g->against = 3; }
+static void spoil_judged(struct growth *g) { g->n = GROWTH_POINTS_LEAST - 1; }
+static void spoil_slope(struct growth *g) { g->slope = (double)NAN; }
+static void spoil_slope_sign(struct growth *g) { g->slope = -1; }
+static void spoil_sum(struct growth *g) { g->pace.sum = (double)INFINITY; }
+static void spoil_pace(struct growth *g) { g->pace.slope = -(double)INFINITY; }
+static void spoil_before(struct growth *g) { g->pace.before = (double)NAN; }
+static void spoil_mark(struct growth *g) { g->pace.mark.time_ns = NOW + 1; }
+
+MADE_TEST(numbers_that_cannot_be_are_refused) {
+  static void (*const spoil[])(struct growth * g) = {
+      spoil_order,   spoil_future, spoil_zero,  spoil_lowest,      spoil_due,
+      spoil_against, spoil_judged, spoil_slope, spoil_slope_sign,  spoil_sum,
+      spoil_pace,    spoil_before, spoil_mark,  spoil_lowest_order};
+
+  draw_begin(48);
+  m->group.growth = &m->growth;
+  for (size_t i = 0; i < LENGTH(spoil); i++) {
+    char *text;
+    size_t len;
+
+    m->growth = draw_growth(12);
+    assert_true(growth_is_sound(&m->growth, NOW));
+    spoil[i](&m->growth);
+    text = write_document(m, NULL, &len);
+    assert_refused(m, text, 3);
+    free(text);
+  }
+}
+
+/* More points than there is room for. */
+MADE_TEST(too_many_points_are_refused) {
+  char text[1000], *whole, *n;
+  size_t len;
+
+  draw_begin(48);
+  m->growth = draw_growth(0);
+  m->group.growth = &m->growth;
+  whole = write_document(m, NULL, &len);
+  n = strstr(whole, " 0\"]}");
+  assert_non_null(n);
+  snprintf(text, sizeof(text), "%.*s 65\"]}\n", (int)(n - whole), whole);
+  free(whole);
+  assert_refused(m, text, 3);
+}
+
+/* Points that are closer together than any cycle makes them do not overflow. */
+MADE_TEST(crowded_points_leave_room) {
+  struct growth g;
+
+  draw_begin(48);
+  g = draw_growth(GROWTH_POINTS);
+  for (size_t i = 0; i < g.n; i++)
+    g.points[i].time_ns = NOW - NS + i;
+  g.lowest.time_ns = 0;
+  g.due_ns = NOW;
+  assert_true(growth_is_sound(&g, NOW));
+  growth_resume(&g, NOW);
+  for (uint64_t t = NOW; t < NOW + HOUR_NS / 4; t += 10 * NS)
+    growth_note(&g, &(struct growth_sample){.time_ns = t,
+                                            .has_members = true,
+                                            .is_known = true,
+                                            .bytes = t % 1000,
+                                            .whole_bytes = 1000});
+  assert_true(g.n <= GROWTH_POINTS);
+}
+
+/* --- size --- */
+
+/* The state is there in any case. */
+MADE_TEST(a_document_that_is_nearly_too_large_remembers_nothing) {
+  struct json j = {.max = RESUME_MAX};
+
+  json_object(&j, NULL);
+  resume_write(&j, &m->owners, NULL);
+  assert_int_equal(j.len, 1);
+  j.max++;
+  resume_write(&j, &m->owners, NULL);
+  assert_true(j.len > 1 && j.error == 0);
+  json_done(&j);
+}
+
+/* It is read to its beginning all the same, behind a document of any length. */
+MADE_TEST(lines_end_before_they_are_too_many) {
+  static struct group *groups[20000];
+  struct json j = {.max = JSON_MAX};
+  struct resume *r;
+  uint64_t line;
+  size_t len, before = RESUME_MAX / 2;
+  char *text, *filling = calloc(1, before + 1);
+
+  draw_begin(48);
+  m->growth = draw_growth(GROWTH_POINTS);
+  m->group.growth = &m->growth;
+  for (size_t i = 0; i < LENGTH(groups); i++)
+    groups[i] = &m->group;
+  m->table = (struct group_table){.groups = groups, .n = LENGTH(groups)};
+  memset(filling, 'x', before);
+  json_object(&j, NULL);
+  json_string(&j, "filling", filling);
+  resume_write(&j, &m->owners, NULL);
+  json_end_object(&j);
+  assert_int_equal(json_finish(&j, &text, &len), 0);
+  assert_true(len - before < RESUME_MAX && len > RESUME_MAX);
+  assert_int_equal(read_text(m, text, len, &r, &line), 0);
+  assert_non_null(r);
+  begin_again(m);
+  m->table = (struct group_table){.groups = m->groups, .n = 1};
+  assert_false(resume_adopt(r, &m->owners));
+  assert_growth(&m->growth, &m->track.growth);
+  resume_free(r);
+  free(text);
+  free(filling);
+}
