@@ -70,7 +70,7 @@ void cgroup_watch_run(struct cgroup_watch *w, const struct matcher *matcher,
  * last hour, and the kernel's counts as they were read last. */
 struct cgroup_kills {
   const char *path;
-  /* hierarchy, which is CGROUP_NOWHERE if they were read for the last time;
+  /* hierarchy, which is CGROUP_NOWHERE if its files were not there any more;
    * kills, parent_kills, whether they are known, and ino. */
   struct memory_cgroup counts;
   uint64_t span;                        /* the latest minute since boot */

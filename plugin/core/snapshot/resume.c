@@ -406,8 +406,7 @@ static int take_kills(struct codec *c, const struct resume *r,
   code_word(c, path, sizeof(path));
   code_kills(c, &k);
   if (c->is_bad || *path != '/' ||
-      k.span > r->state.time_ns / CGROUP_KILLS_SPAN_NS ||
-      (k.counts.hierarchy == CGROUP_NOWHERE && k.counts.has_kills))
+      k.span > r->state.time_ns / CGROUP_KILLS_SPAN_NS)
     return -EBADMSG;
   k.path = path;
   if (to && !is_too_old(r, to, CGROUP_KILLS_NS))

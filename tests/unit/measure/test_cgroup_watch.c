@@ -836,6 +836,22 @@ WORLD_TEST(kill_of_the_last_member_while_the_daemon_is_down_counts) {
   world_expect(w, 60, "web", "oom_kill=1");
 }
 
+/* Its files are gone, and were read before. */
+WORLD_TEST(kills_in_a_control_group_without_files_are_remembered) {
+  run_and_stop(w);
+  cgroup_kill(w, WEB, 4);
+  kill_in(w, "/system.slice", 5);
+  world_expect(w, 10, "web.service", "oom_kill=1");
+  cgroup_remove(w, WEB);
+  world_expect(w, 10, "web.service", "oom_kill=1");
+  world_stop(w);
+  make_spared(w, WEB);
+  world_expect(w, 10, "web.service", "oom_kill=1");
+  world_stop(w);
+  for (size_t i = 0; i < world_n_written(); i++)
+    assert_int_equal(world_written(i)->kind, DOCUMENT_STATE);
+}
+
 WORLD_TEST(kills_of_another_boot_are_forgotten) {
   run_and_stop(w);
   world_stop(w);
