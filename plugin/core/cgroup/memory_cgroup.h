@@ -66,9 +66,10 @@ struct cgroup_memory {
   /* Processes that were killed for memory in the last hour, and in this
    * interval. */
   uint64_t kills, new_kills;
-  uint64_t oomd_kills; /* the same by systemd-oomd, which `kills` lacks */
-  uint64_t peak;       /* the highest usage since the cycle before */
-  uint64_t peak_ever;  /* the highest since the control group was made */
+  uint64_t
+      oomd_kills; /* by systemd-oomd, in the last hour: new_kills has them */
+  uint64_t peak;  /* the highest usage since the cycle before */
+  uint64_t peak_ever; /* the highest since the control group was made */
   /* How often the usage was about to exceed memory.high, and memory.max, since
    * the control group was made. */
   uint64_t events_high, events_max;
