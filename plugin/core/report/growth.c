@@ -415,8 +415,9 @@ static bool are_points_sound(const struct growth *g, uint64_t now_ns) {
 
 bool growth_is_sound(const struct growth *g, uint64_t now_ns) {
   return are_points_sound(g, now_ns) && g->pace.mark.time_ns <= now_ns &&
-         g->due_ns <= now_ns + g->window_ns && g->against < POINTS_AGREED &&
-         g->slope >= 0 && (g->n >= GROWTH_POINTS_LEAST || !g->is_judged);
+         g->since_ns <= now_ns && g->due_ns <= now_ns + g->window_ns &&
+         g->against < POINTS_AGREED && g->slope >= 0 &&
+         (g->n >= GROWTH_POINTS_LEAST || !g->is_judged);
 }
 
 void growth_resume(struct growth *g, uint64_t now_ns) {

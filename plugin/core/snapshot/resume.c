@@ -136,6 +136,7 @@ static void code_growth(struct codec *c, struct growth *g) {
   code_flag(c, &g->is_growing);
   g->against = (unsigned)code_small(c, g->against, UINT_MAX);
   code_real(c, &g->slope);
+  code_number(c, &g->since_ns);
   code_range(c, &g->rise);
   code_range(c, &g->lesson);
   code_number(c, &g->pace.begin_ns);

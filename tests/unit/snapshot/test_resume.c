@@ -140,6 +140,7 @@ static struct growth draw_growth(size_t n) {
   g.is_growing = draw(2);
   g.against = draw_unsigned(3);
   g.slope = (double)draw(UINT64_C(1) << 60) / 7;
+  g.since_ns = NOW - draw(HOUR_NS);
   g.rise = (struct growth_range){draw(1000), 1000 + draw(1000)};
   g.lesson = (struct growth_range){draw(10), 10 + draw(1 << 30)};
   g.pace = (struct growth_pace){.begin_ns = NOW - HOUR_NS,
@@ -173,7 +174,7 @@ static void assert_growth(const struct growth *expected,
   assert_true(a.window_ns == b.window_ns && a.due_ns == b.due_ns &&
               a.newest_start == b.newest_start && a.is_judged == b.is_judged &&
               a.is_growing == b.is_growing && a.against == b.against &&
-              a.learnt_ns == b.learnt_ns);
+              a.learnt_ns == b.learnt_ns && a.since_ns == b.since_ns);
 }
 
 /* The lengths are all that there are. */
