@@ -62,7 +62,7 @@ struct alarm_state {
 /* A group in an interval. */
 struct alarm_sample {
   uint64_t time_ns; /* never 0, never goes back */
-  bool is_fixed;    /* named in the configuration */
+  bool is_fixed;    /* named in the configuration, and not Other */
   bool is_seen;     /* whether it has members is known */
   bool has_members;
   bool is_known;             /* its PSS is */

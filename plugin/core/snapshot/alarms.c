@@ -31,7 +31,7 @@ static struct alarm_sample sample_of(const struct group *g,
 
   return (struct alarm_sample){
       .time_ns = s->cycle->now_ns,
-      .is_fixed = g->is_fixed,
+      .is_fixed = g->is_fixed && !g->policy->comes_last,
       .is_seen = !g->usage.is_unseen,
       .has_members = g->usage.processes > 0,
       .is_known = last_known_sum_up(g, s).has_pss,

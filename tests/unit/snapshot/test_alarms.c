@@ -151,6 +151,21 @@ ALARMS_TEST(memory_that_becomes_unknown) {
   expect(w, "g: its memory is unknown: 1 of 1 processes cannot be read");
 }
 
+/* Other has what the rules leave, which may be nothing. */
+ALARMS_TEST(other_may_end) {
+  world_put(w, service(10, 1000));
+  world_other(w, "rest");
+  world_group(w, "init", "Comm", "init", NULL, NULL);
+  world_run_times(w, 3, 10);
+  world_assert_members(w, "rest=1");
+  proctree_end(&w->tree, 10);
+  for (int i = 0; i < 5; i++) {
+    world_run(w, 10);
+    expect(w, "");
+  }
+  world_assert_members(w, "rest=0");
+}
+
 ALARMS_TEST(alarms_can_be_turned_off) {
   struct rule *r;
 
