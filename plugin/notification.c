@@ -243,19 +243,23 @@ static void format_capture(const struct outgoing *o, char *ret, size_t size) {
     format_summary(o->summary, ret + len, size - (size_t)len);
 }
 
-/* The sentence first; what does not fit is left out. */
+/* The sentence, then the summary, as far as the path leaves room for it. */
 static void format_alarm(const struct outgoing *o, char *ret, size_t size) {
-  struct line l = {.text = ret, .size = size};
-  char summary[SUMMARY_SIZE];
+  char path[NOTIF_MAX_MSG_LEN] = "";
+  int path_len =
+      o->path ? snprintf(path, sizeof(path), "; capture %s", o->path) : 0;
+  int len = snprintf(ret, size, "%s", o->alarm->message);
+  size_t room = size - (size_t)len - (size_t)path_len;
 
-  *ret = '\0';
-  append(&l, "%s", o->alarm->message);
-  format_summary(o->summary, summary, sizeof(summary));
-  if (o->summary->has_pss)
-    append(&l, "; %s", summary);
-  l.is_full = false;
-  if (o->path)
-    append(&l, "; capture %s", o->path);
+  if (path_len >= (int)sizeof(path) || (size_t)(len + path_len) >= size)
+    return;
+  if (o->summary->has_pss && room > 2) {
+    strcpy(ret + len, "; ");
+    format_summary(o->summary, ret + len + 2, room - 2);
+    if (!ret[len + 2])
+      ret[len] = '\0';
+  }
+  strcat(ret, path);
 }
 
 static int severity_to_send(const struct outgoing *o) {

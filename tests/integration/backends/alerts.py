@@ -164,4 +164,7 @@ class ThresholdTest(BackendTest):
 def line_about(shape):
     """Returns what the announcement has after the path, for a group of one
     process."""
-    return rf": PSS 6\d\.\d MiB.*; {shape.root} \S+ 6\d\.\d MiB\s*$"
+    return (
+        rf": PSS 6\d\.\d MiB.*; {shape.root} \S+ 6\d\.\d MiB"
+        r"(; \S+ \S+ .iB.*)?\s*$"
+    )

@@ -51,7 +51,7 @@ class Ends(AlarmTest):
         alert = self.wait_alerts(2)[-1]
         self.assertEqual(alert.severity, "OKAY")
         self.assertRegex(
-            alert.message, r"^web: over after \d+s: no process was left"
+            alert.message, r"^web: over after [\d.]+s: no process was left"
         )
         self.assertEqual(complaints(self.daemon), [])
 
@@ -111,15 +111,22 @@ class Memory(AlarmTest):
         Path(f"/proc/{victim.root}/oom_score_adj").write_text("1000")
         with self.assertRaisesRegex(AssertionError, "has ended"):
             victim.grow(64)
-        (alert,) = self.wait_alerts(1)
-        self.assertEqual(alert.severity, "FAILURE")
+
+        def failures():
+            return [a for a in self.notify.alerts() if a.severity == "FAILURE"]
+
+        wait_until(failures, "an alarm about the kill")
+        self.pass_cycles(CYCLES_TO_BE_SURE)
+        (alert,) = failures()
         self.assertRegex(
             alert.message,
             "^web: 1 process killed for memory in the last hour",
         )
         document = self.capture_of(alert)
         self.assertEqual(document["trigger"]["type_instance"], "oom_kill")
-        self.assertEqual(len(self.captures()), 1)
+        # An interval may have seen the limit nearly reached, before.
+        self.assertLessEqual(len(self.notify.alerts()), 2)
+        self.assertEqual(len(self.captures()), len(self.notify.alerts()))
 
     def test_a_limit_that_is_nearly_reached_has_evidence_before_the_kill(self):
         shape = self.start_shape("anon", name="filler", mib=1)
@@ -135,9 +142,6 @@ class Memory(AlarmTest):
             [process["pid"] for process in document["processes"]], [shape.root]
         )
         self.assertGreater(document["mappings"][0]["pss"], 50 * MIB)
-        self.assertRegex(
-            alert.message, rf"; {shape.root} \S+ \S+ MiB; \S+ [56]\d\.\d MiB"
-        )
         self.assertEqual(self.web.kills(), 0)
 
     def captures(self):

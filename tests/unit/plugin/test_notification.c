@@ -238,6 +238,53 @@ GLUE_TEST(a_long_path_leaves_less_room_for_the_rest) {
   }
 }
 
+/* The path has the room that it needs before the summary; if there is none, it
+ * is in the meta data. */
+GLUE_TEST(an_alarm_is_sent_with_the_path_of_its_capture) {
+  static const struct {
+    int path_len;
+    const char *before_path;
+  } cases[] = {{20, "web: no process is left; PSS 1.00 MiB; 7 x 1.00 MiB"},
+               {205, "web: no process is left; PSS 1.00 MiB"},
+               {222, "web: no process is left"},
+               {300, NULL}};
+  struct document d = {
+      .kind = DOCUMENT_CAPTURE,
+      .subject = "web",
+      .alarm = {.severity = SEVERITY_FAILURE,
+                .is_own = true,
+                .type_instance = "ended",
+                .since_ns = 5 * NS,
+                .message = "web: no process is left"},
+      .summary = {
+          .has_pss = true,
+          .pss_bytes = MIB,
+          .largest = {{.pid = 7, .has_pss = true, .bytes = MIB, .comm = "x"}},
+          .n = 1}};
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    const notification_t *n = &stub.notifications[0];
+    char file[400], wanted[512];
+
+    memset(file, 'p', sizeof(file));
+    *file = '/';
+    file[cases[i].path_len] = '\0';
+    d.path = file;
+    stub_clear();
+    notification_written(&d);
+    assert_int_equal(stub.n_notifications, 1);
+    assert_int_equal(n->severity, NOTIF_FAILURE);
+    assert_non_null(strstr(stub.headers[0], "Cause: ended\nSince: 5\n"));
+    assert_non_null(strstr(stub.headers[0], file));
+    if (cases[i].before_path)
+      snprintf(wanted, sizeof(wanted), "%s; capture %s", cases[i].before_path,
+               file);
+    else
+      strcpy(wanted, d.alarm.message);
+    assert_string_equal(n->message, wanted);
+  }
+}
+
 /* An empty name means this host, and upper and lower case are the same. */
 GLUE_TEST(notifications_about_others_make_no_capture) {
   static const struct {
