@@ -721,6 +721,7 @@ bool cgroup_watch_next_kills(const struct cgroup_watch *w, size_t *cursor,
     *ret = (struct cgroup_kills){
         .path = c->path, .counts = c->now, .span = c->kills.span};
     memcpy(ret->by_span, c->kills.by_span, sizeof(ret->by_span));
+    memcpy(ret->oomd_by_span, c->oomd_kills.by_span, sizeof(ret->oomd_by_span));
     return true;
   }
   return false;
@@ -742,9 +743,12 @@ void cgroup_watch_recall(struct cgroup_watch *w, const struct cgroup_kills *k) {
         (struct cgroup_memory){.path = c->path, .known = CGROUP_HAS_KILLS};
   }
   for (uint64_t at = minus(max(k->span, c->kills.span) + 1, CGROUP_KILLS_SPANS);
-       at <= min(k->span, c->kills.span); at++)
-    c->kills.by_span[at % CGROUP_KILLS_SPANS] +=
-        k->by_span[at % CGROUP_KILLS_SPANS];
+       at <= min(k->span, c->kills.span); at++) {
+    size_t i = at % CGROUP_KILLS_SPANS;
+
+    c->kills.by_span[i] += k->by_span[i];
+    c->oomd_kills.by_span[i] += k->oomd_by_span[i];
+  }
 }
 
 void cgroup_watch_recall_host(struct cgroup_watch *w, uint64_t host_kills) {

@@ -71,10 +71,11 @@ void cgroup_watch_run(struct cgroup_watch *w, const struct matcher *matcher,
 struct cgroup_kills {
   const char *path;
   /* hierarchy, which is CGROUP_NOWHERE if its files were not there any more;
-   * kills, parent_kills, whether they are known, and ino. */
+   * kills, parent_kills, whether they are known, ino, and oomd. */
   struct memory_cgroup counts;
-  uint64_t span;                        /* the latest minute since boot */
-  uint32_t by_span[CGROUP_KILLS_SPANS]; /* at minute % CGROUP_KILLS_SPANS */
+  uint64_t span; /* the latest minute since boot */
+  /* At minute % CGROUP_KILLS_SPANS. */
+  uint32_t by_span[CGROUP_KILLS_SPANS], oomd_by_span[CGROUP_KILLS_SPANS];
 };
 
 /* The next control group whose kills are known. *cursor starts at 0. False at

@@ -226,6 +226,16 @@ static void note(struct alarms *a, const struct subject *s,
     tell(a, s, state, severity, r);
 }
 
+/* Kills since the end of an earlier run, whose alarm about kills goes on. */
+static void note_kills_before(const struct scene *s) {
+  for (size_t i = 0; i < s->groups->n; i++) {
+    struct group *g = s->groups->groups[i];
+
+    g->alarm.has_new_kill |=
+        g->alarm.causes & 1U << ALARM_OOM_KILL && sample_of(g, s).new_kills > 0;
+  }
+}
+
 void alarms_run(struct alarms *a, const struct scene *s,
                 const struct collector_counts *counts, struct recorder *r) {
   struct subject host = {.state = &a->host, .scene = s, .counts = counts};
@@ -234,6 +244,7 @@ void alarms_run(struct alarms *a, const struct scene *s,
   a->n = 0;
   if (!a->has_begun) {
     a->has_begun = true;
+    note_kills_before(s);
     return;
   }
   note(a, &host, &a->host, &s->settings->report.alarms, &sample, r);

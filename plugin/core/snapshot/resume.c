@@ -160,9 +160,15 @@ static void code_kills(struct codec *c, struct cgroup_kills *k) {
   code_number(c, &m->kills);
   code_number(c, &m->ino);
   code_number(c, &m->parent_kills);
+  code_flag(c, &m->oomd.is_known);
+  code_number(c, &m->oomd.ooms);
+  code_number(c, &m->oomd.kills);
   code_number(c, &k->span);
-  for (size_t i = 0; i < CGROUP_KILLS_SPANS; i++)
+  for (size_t i = 0; i < CGROUP_KILLS_SPANS; i++) {
     k->by_span[i] = (uint32_t)code_small(c, k->by_span[i], UINT32_MAX);
+    k->oomd_by_span[i] =
+        (uint32_t)code_small(c, k->oomd_by_span[i], UINT32_MAX);
+  }
 }
 
 static void code_cooldown(struct codec *c, struct cooldown *cooldown) {

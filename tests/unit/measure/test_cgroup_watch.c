@@ -836,6 +836,18 @@ WORLD_TEST(kill_of_the_last_member_while_the_daemon_is_down_counts) {
   world_expect(w, 60, "web", "oom_kill=1");
 }
 
+WORLD_TEST(kills_by_systemd_oomd_are_remembered_and_counted_on) {
+  run_and_stop(w);
+  kill_by_oomd(w, "1", "2");
+  world_expect(w, 10, "web.service", "oomd_kill=2");
+  world_stop(w);
+  world_expect(w, 10, "web.service", "oomd_kill=2 oom_kill=0");
+  world_run(w, 10);
+  world_stop(w);
+  kill_by_oomd(w, "2", "5");
+  world_expect(w, 10, "web.service", "oomd_kill=5 oom_kill=0");
+}
+
 /* Its files are gone, and were read before. */
 WORLD_TEST(kills_in_a_control_group_without_files_are_remembered) {
   run_and_stop(w);

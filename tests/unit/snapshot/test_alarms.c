@@ -278,6 +278,23 @@ ALARMS_TEST(kill_is_told_once_over_a_restart) {
   }
 }
 
+/* After 5 minutes, as without a restart. */
+ALARMS_TEST(further_kill_while_the_daemon_is_down_is_told) {
+  world_remember(w);
+  start_limited(w);
+  put_cgroup(w, "52428800\n", 1);
+  world_run(w, 10);
+  expect(w, "g: 1 process killed for memory in the last hour");
+  world_stop(w);
+  put_cgroup(w, "52428800\n", 2);
+  for (int i = 0; i < 29; i++) {
+    world_run(w, 10);
+    expect(w, "");
+  }
+  world_run(w, 10);
+  expect(w, "g: 2 processes killed for memory in the last hour");
+}
+
 ALARMS_TEST(kill_while_the_daemon_is_down_is_told) {
   world_remember(w);
   start_limited(w);

@@ -227,14 +227,15 @@ MADE_TEST(kills_come_back_bit_by_bit) {
                                       .has_parent_kills = true,
                                       .kills = UINT64_MAX,
                                       .ino = UINT64_MAX - 1,
-                                      .parent_kills = 3},
+                                      .parent_kills = 3,
+                                      .oomd = {true, 17, UINT64_MAX}},
                            .span = NOW / CGROUP_KILLS_SPAN_NS - 2},
                       found;
   struct resume *r;
   size_t cursor = 0;
 
   for (size_t i = 0; i < CGROUP_KILLS_SPANS; i++)
-    k.by_span[i] = UINT32_MAX - (uint32_t)i;
+    k.by_span[i] = k.oomd_by_span[60 - i] = UINT32_MAX - (uint32_t)i;
   cgroup_watch_recall(&m->watch, &k);
   cgroup_watch_recall_host(&m->watch, 99);
   m->group.cgroup = &(struct cgroup_memory){.path = k.path};
@@ -246,6 +247,10 @@ MADE_TEST(kills_come_back_bit_by_bit) {
   assert_string_equal(found.path, k.path);
   assert_ptr_equal(m->group.cgroup->path, found.path);
   assert_memory_equal(&found.by_span, &k.by_span, sizeof(k.by_span));
+  assert_memory_equal(&found.oomd_by_span, &k.oomd_by_span,
+                      sizeof(k.oomd_by_span));
+  assert_true(found.counts.oomd.is_known && found.counts.oomd.ooms == 17 &&
+              found.counts.oomd.kills == UINT64_MAX);
   assert_int_equal(found.span, k.span);
   assert_int_equal(found.counts.hierarchy, CGROUP_UNIFIED);
   assert_true(found.counts.has_kills && found.counts.has_parent_kills &&
