@@ -50,6 +50,7 @@ struct settings {
   unsigned attributes;      /* the same, with those that snapshots need: all */
   bool has_children_rules;
   bool wants_page_tables; /* snapshots or a group report them */
+  bool wants_freed;       /* likewise */
 };
 
 /* The defaults of all options whose values are neither strings nor sets. */

@@ -6,9 +6,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/arith.h"
 #include "match/match.h"
 #include "match/unseen.h"
 #include "measure/cgroup_watch.h"
+#include "measure/freed.h"
 #include "measure/measure.h"
 #include "member/address_space.h"
 #include "proc/kernel.h"
@@ -126,6 +128,7 @@ int collector_new(struct settings *settings,
   measurer_init(&c->measurer, c->procfs, &c->reader, c->results.diags);
   c->measurer.cycle.interval_ns = settings->interval_ns;
   c->measurer.wants_page_tables = settings->wants_page_tables;
+  c->measurer.wants_freed = settings->wants_freed;
   read_budget_init(&c->measurer.budget, settings->read_budget_percent,
                    settings->read_budget_span_ns);
   if (procfs_has_own_pids(c->procfs))
@@ -213,7 +216,6 @@ static void update_host(struct collector *c, const struct meminfo_sample *m) {
   c->results.host = (struct host_account){.known = 0};
   if (!c->settings->reports_host || !m->mem_total_bytes || !sees_host(c))
     return;
-  processes->has_unknown |= has_hidden(c);
   devices = (struct host_devices){.zram_bytes = kernel_zram_bytes()};
   if (m->hugetlb_bytes > of_default)
     devices.hugetlb_free_bytes = kernel_hugetlb_free(m->huge_page_size_bytes);
@@ -279,6 +281,8 @@ int collector_cycle(struct collector *c) {
                                           .cgroup_watch = &c->cgroup_watch,
                                           .host_alarm = &c->alarms.host});
   cgroup_watch_run(&c->cgroup_watch, &c->matcher, &c->processes, now_ns);
+  freed_note_unmapped(&c->groups, minus(meminfo.shmem_bytes,
+                                        c->measurer.aggregate.host.pss_shmem));
   group_growth_note(&c->groups, &meminfo, now_ns);
   update_host(c, &meminfo);
   c->results.context =

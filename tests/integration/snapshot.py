@@ -132,6 +132,8 @@ GROUP = {
     "age?": number,
     "pss_error?": whole,
     "uss_error?": whole,
+    "freed?": whole,
+    "freed_error?": whole,
     "pss_error_by?": mapping_of_keys,
     "cgroup?": text,
     "cgroup_absence?": words(

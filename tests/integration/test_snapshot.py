@@ -49,6 +49,8 @@ PLACES = {
     "uptime": ("uptime",),
     "memory-pss_error": ("pss_error",),
     "memory-uss_error": ("uss_error",),
+    "memory-freed": ("freed",),
+    "memory-freed_error": ("freed_error",),
     "memory-cgroup": ("cgroup_memory",),
     "memory-cgroup_limit": ("cgroup_limit",),
     "memory-cgroup_file": ("cgroup_file",),

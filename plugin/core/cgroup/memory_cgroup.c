@@ -17,14 +17,16 @@
  * the keys in memory.stat. */
 static const struct version {
   bool is_v1;
-  const char *mount, *usage, *limit, *kills, *file, *inactive_file, *peak;
-} versions[] = {
-    [CGROUP_UNIFIED] = {false, "/sys/fs/cgroup", "memory.current", "memory.max",
-                        "memory.events", "file", "inactive_file",
-                        "memory.peak"},
-    [CGROUP_V1] = {true, "/sys/fs/cgroup/memory", "memory.usage_in_bytes",
-                   "memory.limit_in_bytes", "memory.oom_control", "total_cache",
-                   "total_inactive_file", "memory.max_usage_in_bytes"}};
+  const char *mount, *usage, *limit, *kills, *file, *inactive_file, *peak,
+      *shmem;
+} versions[] = {[CGROUP_UNIFIED] = {false, "/sys/fs/cgroup", "memory.current",
+                                    "memory.max", "memory.events", "file",
+                                    "inactive_file", "memory.peak", "shmem"},
+                [CGROUP_V1] = {true, "/sys/fs/cgroup/memory",
+                               "memory.usage_in_bytes", "memory.limit_in_bytes",
+                               "memory.oom_control", "total_cache",
+                               "total_inactive_file",
+                               "memory.max_usage_in_bytes", "total_shmem"}};
 
 /* A control group, with its directory open. */
 struct place {
@@ -144,6 +146,8 @@ static void read_stat(const struct place *place, struct memory_cgroup *m) {
   if (!cgroup_parse_keyed(stat, place->version->inactive_file,
                           &m->memory.inactive_file))
     m->memory.inactive_file = 0;
+  if (cgroup_parse_keyed(stat, place->version->shmem, &m->memory.shmem))
+    m->memory.known |= CGROUP_HAS_SHMEM;
   /* Version 1 shows the lowest limit of all parents, also those out of sight.
    */
   if (place->version->is_v1 &&

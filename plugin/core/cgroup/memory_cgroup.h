@@ -44,6 +44,7 @@ enum cgroup_absence { CGROUP_PRESENT, ABSENCE_TABLE(ABSENCE_NUMBER) };
 #define CGROUP_HAS_EVENTS_HIGH 256u
 #define CGROUP_HAS_EVENTS_MAX 512u
 #define CGROUP_HAS_OOMD_KILLS 1024u
+#define CGROUP_HAS_SHMEM 2048u
 /* Counted by us, and known even if the control group is gone. */
 #define CGROUP_COUNTED (CGROUP_HAS_KILLS | CGROUP_HAS_OOMD_KILLS)
 
@@ -62,6 +63,7 @@ struct cgroup_memory {
   /* The part of the page cache that was not used lately: the kernel takes it
    * back before it kills anyone. Known with `file`. */
   uint64_t inactive_file;
+  uint64_t shmem;  /* the part of file that is tmpfs and the like */
   uint64_t kernel; /* slab, page tables, stacks of threads and the like */
   /* Processes that were killed for memory in the last hour, and in this
    * interval. */

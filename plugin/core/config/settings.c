@@ -223,6 +223,9 @@ static void sum_up(struct settings *s) {
   s->attributes = s->has_snapshots ? EVERY_ATTRIBUTE : s->rule_attributes;
   s->wants_page_tables =
       s->has_snapshots || (reported & metric_find("page_tables", &reason));
+  s->wants_freed =
+      s->has_snapshots || (reported & (metric_find("freed", &reason) |
+                                       metric_find("freed_error", &reason)));
 }
 
 int settings_finish(struct settings *s) {

@@ -12,7 +12,9 @@
 #include "estimate/audit.h"
 #include "estimate/baseline.h"
 #include "estimate/cycle.h"
+#include "proc/shmem.h"
 
+struct process;
 struct sampled_error;
 
 /*
@@ -101,6 +103,13 @@ struct fork_family {
   struct sharing sharing; /* of files and shmem */
   struct newborn_lessons newborns;
   struct read_time read_time; /* of the member whose walk says most of others */
+  /* Of the member that was read last; for measure/freed.c, as are these, which
+   * are of the cycle that began at seen_ns. */
+  struct shmem_known shmem;
+  uint64_t seen_ns;
+  const struct process *first; /* of the members that were seen */
+  uint32_t seen;
+  bool is_split; /* they are not all in the same groups */
 };
 
 /* The place of a process in a fork family. */

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/arith.h"
+#include "measure/freed.h"
 #include "member/member.h"
 #include "proc/kernel.h"
 #include "read/quarantine.h"
@@ -174,6 +175,17 @@ static void add_page_tables(const struct process *p, uint64_t page_size,
   u->tables_unknown += !is_known;
 }
 
+/* A guess may take files for anonymous memory, and the other way round: the
+ * error of Pss does not show that. */
+static struct freed freed_by(const struct aggregate *a, const struct process *p,
+                             const struct estimate *est) {
+  struct freed f = freed_of(a->cycle, p, &est->rollup);
+
+  if (is_guess(est->source))
+    f.unsure += amount_from(error_bytes(est->error.uss));
+  return f;
+}
+
 static void add(const struct aggregate *a, const struct process *p,
                 const struct estimate *est, struct usage *u) {
   uint64_t page_size = a->cycle->page_size;
@@ -196,6 +208,7 @@ static void add(const struct aggregate *a, const struct process *p,
                      &(struct usage_memory){
                          .rollup = &est->rollup,
                          .resident_bytes = p->statm.resident_pages * page_size,
+                         .freed = freed_by(a, p, est),
                          .pss = est->error.pss,
                          .uss = est->error.uss,
                          .is_fresh = is_fresh(est),
@@ -207,12 +220,17 @@ static void add(const struct aggregate *a, const struct process *p,
 /* Adds the process to the host's sum: once, however many groups it is in. */
 static void add_to_host(struct aggregate *a, const struct process *p,
                         const struct estimate *est) {
-  if (estimate_has_rollup(est))
+  uint64_t page_size = a->cycle->page_size;
+
+  if (estimate_has_rollup(est)) {
     host_add_member(&a->host, &est->rollup, est->error.pss);
-  else if (p->state != PROCESS_ALIVE)
+    a->passable += freed_of(a->cycle, p, &est->rollup).passable;
+  } else if (p->state != PROCESS_ALIVE) {
     a->host.has_unknown = true;
-  else if (est->source != SOURCE_PARENT)
-    a->host.outside_resident += p->statm.resident_pages * a->cycle->page_size;
+  } else if (est->source != SOURCE_PARENT) {
+    a->host.outside_resident += p->statm.resident_pages * page_size;
+    a->passable += p->statm.shared_pages * page_size;
+  }
 }
 
 /* A process without a start time was not identified yet. */
@@ -317,6 +335,8 @@ static void limit_guesses(struct group *g, double most) {
       fmin(g->usage.pss_error.common, measured->pss_error.common + most);
   g->usage.uss_error.common =
       fmin(g->usage.uss_error.common, measured->uss_error.common + most);
+  g->usage.freed.unsure = amount_from(fmin(
+      (double)g->usage.freed.unsure, (double)measured->freed.unsure + most));
   part->common = fmin(part->common, most);
 }
 
@@ -324,6 +344,8 @@ void aggregate_all(struct aggregate *a, const struct process_table *t,
                    const struct group_table *groups) {
   double most;
 
+  a->passable = 0;
+  freed_relate(a->cycle, t);
   sum_measured(a, t);
   for (size_t i = 0; i < groups->n; i++) {
     struct group *g = groups->groups[i];
@@ -334,10 +356,13 @@ void aggregate_all(struct aggregate *a, const struct process_table *t,
   most = most_of_guesses(a);
   sum_guesses(a, t, most);
   for (size_t i = 0; i < groups->n; i++) {
-    const struct usage *u = &groups->groups[i]->usage;
+    struct usage *u = &groups->groups[i]->usage;
     struct group_track *track = groups->groups[i]->track;
 
     limit_guesses(groups->groups[i], most);
+    freed_finish(u, a->host.has_unknown
+                        ? UINT64_MAX
+                        : minus(a->passable, u->freed.passable));
     track->tolerated_bytes = amount_from((double)u->rollup.bytes[ROLLUP_PSS] *
                                          GROUP_ERROR_TOLERATED);
     track->was_read |= usage_has_reading(u);

@@ -47,6 +47,9 @@ struct aggregate {
   double host_bytes;
   double guess_part; /* that each guess keeps of its Pss and uss */
   struct host_processes host;
+  /* What all processes pay of memory that others may map; see freed.h. Of those
+   * without a rollup all that is not anonymous counts. */
+  uint64_t passable;
 };
 
 /* Adds all members to the sums of their groups, which are zero. Guesses come

@@ -112,7 +112,8 @@ static int begin(struct measurer *m, const struct process_table *t,
   m->cycle.is_swap_used =
       meminfo->swap_used_bytes > 0 || meminfo->mem_total_bytes == 0;
   watch_ksm(m);
-  m->aggregate.host = (struct host_processes){.pss = 0};
+  m->aggregate.host = (struct host_processes){
+      .has_unknown = m->is_of_kernel && t->n > 0 && t->processes[0]->pid != 1};
   m->aggregate.host_bytes =
       m->read_ksm ? (double)(meminfo->anon_pages_bytes + meminfo->mapped_bytes)
                   : 0;
@@ -462,6 +463,16 @@ static struct observation observation_after(const struct measurer *m,
   return after;
 }
 
+/* Keeps what the mappings of the process, which was just read, say of shmem. */
+static void take_shmem(struct process *p, const struct shmem_mappings *found) {
+  struct member *member = p->member;
+
+  member->shmem = (struct shmem_known){.mappings = *found,
+                                       .size_pages = p->statm.size_pages};
+  if (member->track.family)
+    member->track.family->shmem = member->shmem;
+}
+
 static void correct(struct measurer *m, struct process *p,
                     const struct policy *policy, const struct read_job *job) {
   const struct rollup_reading *read = &job->rollup;
@@ -475,6 +486,8 @@ static void correct(struct measurer *m, struct process *p,
   walk.huge = read->rollup.bytes[ROLLUP_ANON_HUGE_PAGES] / m->cycle.page_size;
   walk_time_learn(&m->cycle, p, policy, &walk);
   learn_precision(m, p, read);
+  if (read->has_shmem)
+    take_shmem(p, &read->shmem);
   estimator_correct(&m->cycle, &p->member->track, &read->rollup, &after);
   if (!sampling_is_refused(p->member->sampling))
     member_end_sampling(p->member);
@@ -510,6 +523,7 @@ static void take_result(struct measurer *m, struct process *p,
   p->member->wanted_ns = 0;
   if (r == 0 && is_sample) {
     m->counts.sampled++;
+    take_shmem(p, page_layout_shmem(job->sample.layout));
     sampling_take(&m->sampler, p, job);
     settle(m, p, OUTCOME_SAMPLED);
   } else if (r == 0) {
@@ -558,11 +572,14 @@ static struct read_job rollup_job(const struct measurer *m, struct process *p,
   /* Each mapping has at least one page. */
   uint64_t possible = min(p->statm.size_pages, m->cycle.mappings_most);
 
-  return (struct read_job){.process = p,
-                           .kind = READ_ROLLUP,
-                           .is_baseline = is_followed,
-                           .mappings_most = read_time_mappings_most(
-                               &p->member->read_time, policy, possible)};
+  return (struct read_job){
+      .process = p,
+      .kind = READ_ROLLUP,
+      .is_baseline = is_followed,
+      .wants_shmem =
+          m->wants_freed && p->member->shmem.size_pages != p->statm.size_pages,
+      .mappings_most =
+          read_time_mappings_most(&p->member->read_time, policy, possible)};
 }
 
 /* The budget is checked after so many readings, because readings, above all the

@@ -26,6 +26,7 @@ struct measurer {
   struct read_budget budget;
 
   bool wants_page_tables;            /* else nothing is read for them alone */
+  bool wants_freed;                  /* likewise, maps is not read */
   bool is_of_kernel;                 /* not captured: kcmp knows its pids */
   void (*read_ksm)(struct ksm *ret); /* NULL for a captured tree */
   struct ksm ksm;                    /* as it was in the last cycle */

@@ -49,6 +49,7 @@ void member_refresh(struct process *p) {
   estimator_forget(&m->track);
   m->read_time = (struct read_time){0};
   m->tables = (struct page_tables){.kib = 0};
+  m->shmem = (struct shmem_known){.size_pages = 0};
   m->wanted_ns = 0;
   m->denied = (struct back_off){0};
   member_end_sampling(m);

@@ -54,6 +54,7 @@ struct member {
   bool has_new_tables : 1; /* they were read in this cycle */
   struct read_time read_time;
   struct page_tables tables;
+  struct shmem_known shmem;  /* with wants_freed */
   struct sampling *sampling; /* NULL unless it is too large to be walked */
   uint32_t program;          /* what it ran when the rest was learnt */
   struct back_off denied;    /* its rollup: the kernel refuses it */

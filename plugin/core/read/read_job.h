@@ -4,6 +4,7 @@
 
 #include "cgroup/memory_cgroup.h"
 #include "proc/mapping.h"
+#include "proc/shmem.h"
 #include "process/pid_claim.h"
 #include "process/process.h"
 #include "read/inspect.h"
@@ -58,6 +59,8 @@ struct mappings_reading {
 
 struct rollup_reading {
   struct rollup rollup;
+  bool has_shmem; /* maps was read, because it shows that much shmem */
+  struct shmem_mappings shmem;
   bool has_statm;
   struct statm_sample statm;
   uint32_t faults; /* right after; 0 if not read */
@@ -73,6 +76,9 @@ struct read_job {
    * is read right after it, and stat if it shows memory shared by copy on
    * write. */
   bool is_baseline;
+  /* For READ_ROLLUP: maps is read after it, if the rollup shows at least
+   * SHMEM_LEAST_BYTES. No page table is walked for that. */
+  bool wants_shmem;
   /* For READ_ROLLUP: with more mappings it would take too long; 0 for any
    * number. They are counted first, which takes about as long, but releases the
    * lock now and then. */

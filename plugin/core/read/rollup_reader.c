@@ -66,6 +66,43 @@ static void read_after(struct rollup_reader *r, const struct proc_ref *p,
     ret->faults = (uint32_t)stat.minor_faults;
 }
 
+struct shmem_feed {
+  atomic_uint *heartbeat;
+  struct rollup_reading *reading;
+};
+
+static size_t feed_shmem(void *ctx, const char *text, size_t len) {
+  struct shmem_feed *f = ctx;
+  size_t used = whole_lines(text, len);
+  struct cursor s = cursor_begin(text, used);
+  struct rollup_line line = {0};
+
+  atomic_fetch_add_explicit(f->heartbeat, 1, memory_order_relaxed);
+  while (!cursor_is_done(&s)) {
+    if (!rollup_line_next(&s, &line)) {
+      f->reading->has_shmem = false;
+      return PROCFS_ENOUGH;
+    }
+    shmem_mappings_add(&f->reading->shmem, &line);
+  }
+  return used;
+}
+
+/* Without an answer it stays unknown what becomes of its shmem. */
+static void read_shmem(struct rollup_reader *r, const struct proc_ref *p,
+                       struct rollup_reading *ret) {
+  struct shmem_feed f = {.heartbeat = r->pages.heartbeat, .reading = ret};
+  uint32_t pid;
+
+  ret->shmem = (struct shmem_mappings){.forked = 0};
+  if (ret->rollup.bytes[ROLLUP_PSS_SHMEM] < SHMEM_LEAST_BYTES ||
+      proc_ref_find_memory(p, r->pages.procfs, &pid) != 0)
+    return;
+  ret->has_shmem = true;
+  if (procfs_read_pieces(r->pages.procfs, pid, "maps", feed_shmem, &f) != 0)
+    ret->has_shmem = false;
+}
+
 struct mapping_count {
   atomic_uint *heartbeat;
   uint32_t n, most;
@@ -110,4 +147,7 @@ void rollup_reader_run(struct rollup_reader *r, const struct proc_ref *p,
   job->work_ns = cpu_ns > 0 && cpu_ns < job->took_ns ? cpu_ns : job->took_ns;
   if (job->is_baseline && job->result == 0)
     read_after(r, p, &job->rollup);
+  job->rollup.has_shmem = false;
+  if (job->wants_shmem && job->result == 0)
+    read_shmem(r, p, &job->rollup);
 }

@@ -11,6 +11,7 @@ enum source {
   FROM_DERIVED, /* computed from such fields */
   FROM_SUM,     /* likewise, a sum of amounts; documents have the amounts */
   FROM_ERRORS,  /* likewise, the error of a field */
+  FROM_GROUP,   /* likewise, but only of a whole group */
   FROM_PARTS,   /* likewise, as a percentage of others */
   FROM_STATM,
   FROM_COUNTS,  /* known even if nothing could be read */
@@ -88,6 +89,8 @@ VALUE(page_tables,
       usage_has_page_tables(u) ? (double)u->page_tables : UNKNOWN)
 VALUE(pss_error, usage_pss_error(u))
 VALUE(uss_error, usage_uss_error(u))
+VALUE(freed, u->freed.bytes)
+VALUE(freed_error, usage_freed_error(u))
 VALUE(coverage, usage_coverage_percent(u))
 VALUE(age, usage_age_seconds(u))
 VALUE(uptime, (double)u->uptime_ns / 1e9)
@@ -128,6 +131,8 @@ VALUE(until_limit, s->growth ? growth_seconds_until(s->growth) : UNKNOWN)
 static const struct metric metrics[] = {
     AMOUNTS_BY_DEFAULT(BY_DEFAULT, DERIVED)
     {"pss_error", "memory", FROM_ERRORS, ROLLUP_PSS, true, pss_error},
+    {"freed", "memory", FROM_GROUP, ROLLUP_PSS, true, freed},
+    {"freed_error", "memory", FROM_GROUP, ROLLUP_PSS, true, freed_error},
     {"ps_count", "ps_count", FROM_COUNTS, 0, true, processes},
     {"coverage", "percent", FROM_COUNTS, 0, true, coverage},
     {"age", "duration", FROM_COUNTS, 0, true, age},

@@ -26,6 +26,11 @@ void usage_add_memory(struct usage *u, const struct usage_memory *m) {
   for (int f = 0; f < ROLLUP_FIELDS; f++)
     u->rollup.bytes[f] += r->bytes[f];
   u->rolled_up++;
+  u->freed.bytes += m->freed.bytes;
+  u->freed.unsure += m->freed.unsure;
+  u->freed.passed += m->freed.passed;
+  u->freed.passable += m->freed.passable;
+  u->freed.shared_size += m->freed.shared_size;
   u->largest_anonymous = max(u->largest_anonymous, r->bytes[ROLLUP_ANONYMOUS]);
   error_add(&u->pss_error, m->pss);
   error_add(&u->uss_error, m->uss);
@@ -61,6 +66,15 @@ uint64_t usage_pss_error(const struct usage *u) {
 
 uint64_t usage_uss_error(const struct usage *u) {
   return error_of(u, &u->uss_error, u->uss, u->ended_uss);
+}
+
+/* No more than the distance to 0 or to all that is possible. */
+uint64_t usage_freed_error(const struct usage *u) {
+  uint64_t off = usage_pss_error(u) + u->freed.unmapped;
+  uint64_t most = u->rollup.bytes[ROLLUP_PSS] + off;
+
+  return min(u->freed.unsure + off,
+             max(u->freed.bytes, minus(most, u->freed.bytes)));
 }
 
 void usage_pss_parts(const struct usage *u,

@@ -15,6 +15,19 @@
 #include "proc/statm.h"
 #include "report/error.h"
 
+/* What the end of all processes would free: a best guess, never more than Pss;
+ * see measure/freed.h. */
+struct freed {
+  uint64_t bytes;
+  uint64_t unsure; /* its error, besides that of Pss */
+  /* The part of bytes that any other process may map as well; and how much the
+   * processes pay of memory that others may map, for the error of others. */
+  uint64_t passed, passable;
+  /* The size of shared mappings that go, those of a fork family once; and how
+   * much of them may be resident although no process maps it. */
+  uint64_t shared_size, unmapped;
+};
+
 struct usage {
   uint64_t processes;
   uint64_t threads;
@@ -42,7 +55,8 @@ struct usage {
 
   struct rollup rollup; /* sums; `known` are the fields that all members have */
   uint64_t rolled_up;   /* members in these sums */
-  uint64_t uss;         /* mapped once: freed if the processes end */
+  uint64_t uss;         /* mapped once */
+  struct freed freed;
   /* The part of `resident` in these sums, without members that cannot be read,
    * and the part of Pss that was guessed for those members. */
   uint64_t resident_rolled_up, unread_pss;
@@ -69,9 +83,10 @@ void usage_add_statm(struct usage *u, const struct statm_sample *s,
 struct usage_memory {
   const struct rollup *rollup;
   uint64_t resident_bytes; /* of its statm, which was added */
-  struct error pss, uss;   /* possible errors */
-  bool is_fresh;           /* read in this cycle: all but its error is known */
-  bool is_unread;          /* a guess of a member that is unreadable, unasked */
+  struct freed freed;
+  struct error pss, uss; /* possible errors */
+  bool is_fresh;         /* read in this cycle: all but its error is known */
+  bool is_unread;        /* a guess of a member that is unreadable, unasked */
   uint64_t age_ns; /* of the reading of an estimate; 0: like other members */
 };
 
@@ -91,6 +106,9 @@ void usage_add_memory(struct usage *u, const struct usage_memory *m);
  */
 uint64_t usage_pss_error(const struct usage *u);
 uint64_t usage_uss_error(const struct usage *u);
+
+/* The error of freed, likewise. */
+uint64_t usage_freed_error(const struct usage *u);
 
 /* Divides usage_pss_error() by cause, in bytes; members: the sums of
  * error_divide(). */

@@ -38,6 +38,7 @@ struct run_list {
 struct page_layout {
   atomic_uint holders;
   struct run_list runs;
+  struct shmem_mappings shmem;
 };
 
 /* Where the last run ends; 0 without any. */
@@ -69,6 +70,10 @@ struct page_layout *page_layout_share(struct page_layout *l) {
   if (l)
     atomic_fetch_add(&l->holders, 1);
   return l;
+}
+
+const struct shmem_mappings *page_layout_shmem(const struct page_layout *l) {
+  return &l->shmem;
 }
 
 void page_layout_drop(struct page_layout *l) {
@@ -166,6 +171,7 @@ static int add_mapping(struct maps_feed *f, const struct rollup_line *line) {
     run.mapping = (uint32_t)mapping_table_add_line(f->table, line);
   if (run.first == run.end || is_left_out(f, line))
     return 0;
+  shmem_mappings_add(&f->layout->shmem, line);
   return mapped->n < RUNS_MOST ? add_run(mapped, &run) : -EFBIG;
 }
 

@@ -15,6 +15,7 @@
 #define SMAPS_PAGE_LAYOUT_H
 
 #include "proc/mapping.h"
+#include "proc/shmem.h"
 #include "sample/page_lookup.h"
 
 /* Does not change. Counted by references, which different threads may hold and
@@ -25,6 +26,9 @@ struct page_layout;
 struct page_layout *page_layout_share(struct page_layout *l);
 /* Accepts NULL. */
 void page_layout_drop(struct page_layout *l);
+
+/* The shared mappings of shmem at the time when it was made. */
+const struct shmem_mappings *page_layout_shmem(const struct page_layout *l);
 
 /* --- for page_sample.c --- */
 

@@ -179,6 +179,8 @@ static void add_members(struct json *j, const struct scene *s,
     return;
   json_integer(j, "pss_error", usage_pss_error(u));
   json_integer(j, "uss_error", usage_uss_error(u));
+  json_integer(j, "freed", u->freed.bytes);
+  json_integer(j, "freed_error", usage_freed_error(u));
 }
 
 /* last: the state of a group that has ended. Values of its control group, such

@@ -162,6 +162,27 @@ SETTINGS_TEST(page_tables_are_wanted_where_they_are_reported) {
   assert_true(wants_page_tables(s));
 }
 
+static bool wants_freed(struct settings *s) {
+  assert_int_equal(settings_finish(s), 0);
+  return s->wants_freed;
+}
+
+/* It costs readings of maps. */
+SETTINGS_TEST(freed_is_wanted_where_it_is_reported) {
+  struct config_error reason;
+  const metric_set pss = metric_find("pss", &reason);
+
+  add(s, "web");
+  assert_true(wants_freed(s)); /* by default */
+  s->rules[0].report.metrics = s->other.report.metrics = pss;
+  assert_false(wants_freed(s));
+  s->rules[0].report.metrics = metric_find("freed_error", &reason);
+  assert_true(wants_freed(s));
+  s->rules[0].report.metrics = pss;
+  assert_int_equal(settings_set_path(&s->state_file, "/state", &reason), 0);
+  assert_true(wants_freed(s));
+}
+
 SETTINGS_TEST(growth_has_ten_intervals_at_least) {
   add(s, "short");
   add(s, "long");

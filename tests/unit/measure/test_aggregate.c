@@ -333,6 +333,8 @@ AGGREGATE_TEST(guesses_are_limited_by_the_remaining_memory_of_the_host) {
   assert_true(error_bytes(est.error.pss) == 5.5 * (double)MIB);
   assert_int_equal(usage_pss_error(&f->both.usage), 5 * MIB);
   assert_int_equal(usage_uss_error(&f->both.usage), 5 * MIB);
+  assert_int_equal(f->both.usage.freed.unsure,
+                   f->both_track.measured.freed.unsure + 5 * MIB);
   assert_true(part_of_group(&f->both, CAUSE_GUESS) == 5 * (double)MIB);
 }
 

@@ -12,7 +12,7 @@ GLUE_TEST(other_as_a_block_has_options_of_its_own) {
   glue_start_web("<Other 'rest'>\nReport 'ps_count' 'coverage'\n"
                  "Refresh 'never'\n</Other>");
   glue_read();
-  assert_int_equal(stub.n_values, 12 + 2 + 15);
+  assert_int_equal(stub.n_values, 14 + 2 + 15);
   assert_true(glue_value("smaps-rest/ps_count") == 1);
   assert_true(glue_value("smaps-rest/percent-coverage") == 0);
   assert_true(glue_value("smaps-web/percent-coverage") == 100);

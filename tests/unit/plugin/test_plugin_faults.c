@@ -53,10 +53,12 @@ static const struct stub_value *find(const struct fault_cycle *c,
  */
 static bool is_compared(const char *id) {
   static const char *const others[] = {
-      "percent-coverage",    "duration-age",     "count-unreadable",
-      "memory-pss_error",    "memory-uss_error", "percent-pss_error",
-      "percent-uss_error",   "uptime",           "gauge-growth",
-      "duration-until_limit"};
+      "percent-coverage",   "duration-age",
+      "count-unreadable",   "memory-pss_error",
+      "memory-uss_error",   "percent-pss_error",
+      "percent-uss_error",  "uptime",
+      "gauge-growth",       "duration-until_limit",
+      "memory-freed_error", "percent-freed_error"};
   const char *slash = strchr(id, '/');
 
   if (strncmp(id, "smaps-", strlen("smaps-")) != 0)
@@ -90,6 +92,9 @@ static double tolerance(const struct fault_cycle *c, const char *id) {
   if (strncmp(strchr(name, '-'), "-pss", 4) == 0)
     return beside(c, id,
                   *name == 'p' ? "percent-pss_error" : "memory-pss_error");
+  if (strncmp(strchr(name, '-'), "-freed", 6) == 0)
+    return beside(c, id,
+                  *name == 'p' ? "percent-freed_error" : "memory-freed_error");
   return *name == 'p' ? beside(c, id, "percent-pss_error") +
                             beside(c, id, "percent-uss_error")
                       : beside(c, id, "memory-pss_error") +

@@ -9,7 +9,8 @@ GLUE_TEST(each_value_is_dispatched_as_documented) {
   static const char expected[] =
       "smaps-web/memory-pss smaps-web/memory-uss smaps-web/memory-rss "
       "smaps-web/memory-shared smaps-web/memory-swap "
-      "smaps-web/memory-pss_error smaps-web/ps_count "
+      "smaps-web/memory-pss_error smaps-web/memory-freed "
+      "smaps-web/memory-freed_error smaps-web/ps_count "
       "smaps-web/percent-coverage smaps-web/duration-age "
       "smaps-web/count-unreadable smaps-web/gauge-growth "
       "smaps-web/duration-until_limit smaps/duration-cycle "

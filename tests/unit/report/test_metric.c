@@ -8,16 +8,16 @@
 
 #define KNOWN ((1U << ROLLUP_FIELDS) - 1)
 #define UNKNOWN ((double)NAN)
-#define MAX_VALUES 96
+#define MAX_VALUES 112
 
 /* All values have these identifiers. The name in Report is the part after the
  * dash, or all of it. */
 static const char *const identifiers[] = {
     "memory-pss", "memory-uss", "memory-rss", "memory-shared", "memory-swap",
-    "memory-pss_error", "ps_count", "percent-coverage", "duration-age",
-    "count-unreadable", "memory-cgroup", "memory-cgroup_limit",
-    "percent-cgroup_limit", "count-oom_kill", "uptime", "gauge-growth",
-    "duration-until_limit",
+    "memory-pss_error", "memory-freed", "memory-freed_error", "ps_count",
+    "percent-coverage", "duration-age", "count-unreadable", "memory-cgroup",
+    "memory-cgroup_limit", "percent-cgroup_limit", "count-oom_kill", "uptime",
+    "gauge-growth", "duration-until_limit",
     /* Only "detail" has these: */
     "memory-pss_anon", "memory-pss_file", "memory-pss_shmem",
     "memory-pss_dirty", "memory-private_clean", "memory-private_dirty",
@@ -204,6 +204,7 @@ static struct usage make_usage(void) {
   usage_add_memory(&u, &(struct usage_memory){
                            .rollup = &r,
                            .resident_bytes = statm.resident_pages * 4 * KIB,
+                           .freed = {.bytes = 60 * MIB, .unsure = 9 * MIB},
                            .is_fresh = true});
   return u;
 }
@@ -285,7 +286,8 @@ TEST(every_value_is_published_under_its_name) {
             "ps_vm=20000k ps_code=160k ps_data=6000k memory-resident=2800k "
             "memory-resident_shared=1200k percent-coverage=100 duration-age=0 "
             "count-unreadable=0 memory-pss_error=0 memory-uss_error=0 "
-            "percent-relative_error=0 memory-cgroup=300m "
+            "memory-freed=60m memory-freed_error=9m percent-relative_error=0 "
+            "memory-cgroup=300m "
             "memory-cgroup_limit=400m percent-cgroup_limit=75 "
             "memory-cgroup_file=70m memory-cgroup_kernel=8m count-oom_kill=2 "
             "memory-cgroup_peak=310m memory-cgroup_peak_ever=390m "

@@ -169,6 +169,7 @@ WORLD_TEST(a_group_has_the_memory_of_its_control_group) {
   assert_string_equal(
       parsed_keys(g, ""),
       "name rule processes threads unreadable coverage age pss_error uss_error "
+      "freed freed_error "
       "cgroup cgroup_memory cgroup_working_set cgroup_limit cgroup_file "
       "cgroup_kernel oom_kill oomd_kill cgroup_peak_ever events_high "
       "events_max pressure_some pressure_full "
