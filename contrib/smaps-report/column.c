@@ -94,6 +94,13 @@ uint64_t column_shown_error(uint64_t error, uint64_t bytes) {
   return error != MISSING && error > bytes / 20 ? error : 0;
 }
 
+static struct cell freed(const struct row *row) {
+  struct cell cell = bytes(row->group->freed);
+
+  cell.error = column_shown_error(row->group->freed_error, cell.whole);
+  return cell;
+}
+
 static struct cell used(const struct row *row) {
   struct cell cell = bytes(row->area->used);
 
@@ -166,6 +173,8 @@ static const struct {
     COLUMN("pss_error", BYTES, G(pss_error), P(pss_error), U(pss_error),
            M(pss_error)),
     COLUMN("uss_error", BYTES, G(uss_error), P(uss_error), U(uss_error)),
+    MADE(freed, BYTES, G(freed)),
+    COLUMN("freed_error", BYTES, G(freed_error)),
     UPWARDS("pid", COUNT, P(pid)),
     UPWARDS("ppid", COUNT, P(ppid)),
     UPWARDS("starttime", COUNT, P(starttime)),

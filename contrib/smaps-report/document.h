@@ -89,6 +89,8 @@ struct group {
   double age;      /* seconds */
   uint64_t pss_error;
   uint64_t uss_error;
+  uint64_t freed; /* what would be free if all members ended */
+  uint64_t freed_error;
   const struct causes *pss_error_by; /* NULL: unknown */
   /* The control group that has the same processes, and why there is none. */
   const char *cgroup;

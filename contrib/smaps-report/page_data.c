@@ -141,6 +141,8 @@ static void write_facts(struct json_lines *j, const struct group *g) {
   json_lines_real(j, "coverage", g->coverage);
   json_lines_real(j, "age", g->age);
   json_lines_real(j, "uptime", g->uptime);
+  json_lines_whole(j, "freed", g->freed);
+  json_lines_whole(j, "freed_error", g->freed_error);
   json_lines_whole(j, "growth", g->growth);
   json_lines_real(j, "until_limit", g->until_limit);
   json_lines_real(j, "grows_since", g->grows_since);

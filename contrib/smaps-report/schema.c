@@ -84,6 +84,8 @@ static const struct key group_keys[] = {
     IN(SECONDS, age, group),
     IN(WHOLE, pss_error, group),
     IN(WHOLE, uss_error, group),
+    IN(WHOLE, freed, group),
+    IN(WHOLE, freed_error, group),
     OPEN(OBJECT, pss_error_by, PSS_ERROR_BY),
     IN(TEXT, cgroup, group),
     IN(TEXT, cgroup_absence, group),

@@ -13,7 +13,7 @@ struct table {
   struct document *const *documents;
   uint16_t document; /* of rows that are added */
   enum row_kind kind;
-  unsigned columns[TABLE_COLUMNS_MAX + 2]; /* in JSON with both errors */
+  unsigned columns[TABLE_COLUMNS_MAX + 3]; /* in JSON with all errors */
   size_t n_columns;
   struct row *rows;
   size_t n_rows;

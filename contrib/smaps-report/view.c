@@ -264,7 +264,7 @@ static void set_total(struct view *v, struct table *t) {
 /* ---- tables ---- */
 
 static const char *const default_columns[ROW_KINDS] = {
-    [ROW_GROUP] = "pss,uss,rss,swap,processes,coverage,group",
+    [ROW_GROUP] = "pss,uss,freed,rss,swap,processes,coverage,group",
     [ROW_PROCESS] = "pid,user,pss,uss,rss,swap,source,group,command",
     [ROW_USER] = "pss,uss,rss,swap,processes,user",
     [ROW_MAPPING] = "pss,processes,private_dirty,name",
@@ -279,9 +279,9 @@ static bool has_column(const struct table *t, unsigned column) {
 }
 
 static void add_errors(struct table *t) {
-  static const char *const errors[] = {"pss_error", "uss_error"};
+  static const char *const errors[] = {"pss_error", "uss_error", "freed_error"};
 
-  for (size_t i = 0; i < 2; i++) {
+  for (size_t i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
     unsigned column = column_find(errors[i], strlen(errors[i]));
 
     if (column_is_of(column, t->kind) && !has_column(t, column))

@@ -24,13 +24,14 @@ class Tables(ReportTest):
         groups = [line.split() for line in groups.splitlines()]
         self.assertEqual(
             groups[0],
-            ["PSS", "USS", "RSS", "SWAP", "PROCESSES", "COVERAGE", "GROUP"],
+            ["PSS", "USS", "FREED", "RSS", "SWAP", "PROCESSES", "COVERAGE", "GROUP"],
         )
         document = load(STATE)
         self.assertEqual(len(groups) - 1, len(document["groups"]))
         for row in groups[1:]:
             usage = group_of(document, row[-1])["usage"]
-            for name, cell in zip(("pss", "uss", "rss", "swap"), row):
+            # The fixture is of a version without freed.
+            for name, cell in zip(("pss", "uss", "freed", "rss", "swap"), row):
                 want = str(usage[name] // KIB) if name in usage else "-"
                 self.assertEqual(cell, want, row)
         known = [int(row[0]) for row in groups[1:] if row[0] != "-"]
@@ -47,7 +48,7 @@ class Tables(ReportTest):
     def test_one_group_and_one_table(self):
         self.assertEqual(
             self.rows("-G", "-H", "-g", "postgres", STATE),
-            [["110000", "86000", "429000", "512", "3", "82.0%", "postgres"]],
+            [["110000", "86000", "-", "429000", "512", "3", "82.0%", "postgres"]],
         )
         rows = self.rows("--processes", "-H", "-c", "pid", "-g", "postgres", STATE)
         self.assertEqual(rows, [["700"], ["701"], ["702"]])

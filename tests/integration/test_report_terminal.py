@@ -84,13 +84,13 @@ class Terminal(ReportTest):
             return [line.split()[-1] for line in text.splitlines()]
 
         self.assertIn("nginx.service", names())
-        self.assertIn("nginx.service", names("--width", 52))
-        self.assertIn("nginx…ervice", names("--width", 51))
-        self.assertIn("nginx…rvice", names("--width", 50))
-        self.assertIn("nginx…rvice", names(COLUMNS="50"))
-        self.assertIn("nginx.service", names("--width", 0, COLUMNS="50"))
-        self.assertIn("ngin..rvice", names("--width", 50, LC_ALL="C"))
-        self.assertIn("by-p…tgres", names("--width", 49))
+        self.assertIn("nginx.service", names("--width", 55))
+        self.assertIn("nginx…ervice", names("--width", 54))
+        self.assertIn("nginx…rvice", names("--width", 53))
+        self.assertIn("nginx…rvice", names(COLUMNS="53"))
+        self.assertIn("nginx.service", names("--width", 0, COLUMNS="53"))
+        self.assertIn("ngin..rvice", names("--width", 53, LC_ALL="C"))
+        self.assertIn("by-p…tgres", names("--width", 52))
 
     def test_colour_is_for_terminals_that_want_it(self):
         self.assertIn("\x1b[1m", self.show(STATE))

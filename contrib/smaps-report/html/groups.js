@@ -113,7 +113,7 @@ function groupFacts(group) {
   const limit = group.cgroup_limit === undefined ? null
     : bytes(group.cgroup_limit) + ", " + percent(group.cgroup_memory, group.cgroup_limit) + " in use";
   return factList([
-    ["USS", bytes(group.uss)], ["RSS", bytes(group.rss)], ["swap", bytes(group.swap)],
+    ["USS", bytes(group.uss)], ["freed if it ended", amount(group.freed, group.freed_error)], ["RSS", bytes(group.rss)], ["swap", bytes(group.swap)],
     ["processes", number(group.processes)], ["threads", number(group.threads)],
     ["unreadable", group.unreadable ? plural(group.unreadable, "process", "processes") : null],
     ["error of PSS", group.causes ? "± " + group.causes : null],

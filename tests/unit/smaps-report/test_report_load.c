@@ -48,7 +48,7 @@ static const char whole[] =
          "'rules':['Group \\\"web\\\"','Other \\\"other\\\"'],"
          "'groups':[{'name':'web','rule':0,'processes':2,'threads':3,"
          "'unreadable':0,'uptime':90.5,'coverage':99.5,'age':2.5,"
-         "'pss_error':7,'uss_error':14,"
+         "'pss_error':7,'uss_error':14,'freed':20,'freed_error':21,"
          "'pss_error_by':{'files':3,'later':[9],'unidentified':2},"
          "'cgroup':'/web',"
          "'cgroup_absence':'hung','cgroup_memory':1,"
@@ -106,6 +106,9 @@ static void check_groups(const struct document *d) {
   assert_int_equal(web->threads, 3);
   assert_int_equal(web->pss_error, 7);
   assert_int_equal(web->uss_error, 14);
+  assert_int_equal(web->freed, 20);
+  assert_int_equal(web->freed_error, 21);
+  assert_true(a->freed == MISSING && a->freed_error == MISSING);
   assert_non_null(web->pss_error_by);
   assert_int_equal(web->pss_error_by->bytes[CAUSE_FILES], 3);
   assert_int_equal(web->pss_error_by->bytes[CAUSE_RELATIVES], 0);
