@@ -90,6 +90,18 @@ class Cgroup:
         )
         return {"file": int(words[file]), "inactive": int(words[inactive])}
 
+    def kernel(self):
+        """The kernel's own memory: stacks, page tables, slab."""
+        if self.is_v1:
+            path = self.directory / "memory.kmem.usage_in_bytes"
+            return int(path.read_text())
+        text = (self.directory / "memory.stat").read_text()
+        words = dict(line.split() for line in text.splitlines())
+        parts = ("slab", "kernel_stack", "pagetables", "percpu")
+        return int(
+            words.get("kernel", sum(int(words.get(key, 0)) for key in parts))
+        )
+
     def working_set(self):
         return self.usage() - self.stat()["inactive"]
 
