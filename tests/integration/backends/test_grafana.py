@@ -307,7 +307,7 @@ class Queries(QueriesTest):
                     by_group.add((source.dashboard.kind, panel["title"]))
 
         self.each_target(check, uses="${group")
-        self.assertEqual(len(by_group), 2 * 11)
+        self.assertEqual(len(by_group), 2 * 12)
 
     def test_queries_for_another_host_return_nothing(self):
         def check(source, _, target):
