@@ -30,7 +30,10 @@ const char *format_bytes(uint64_t bytes, char ret[FORMAT_SIZE]) {
   char digits[FORMAT_SIZE];
   size_t unit = print_digits(bytes, digits);
 
-  snprintf(ret, FORMAT_SIZE, "%.8s%.1s", digits, unit > 0 ? &units[unit] : "");
+  if (unit > 0)
+    snprintf(ret, FORMAT_SIZE, "%.8s%c", digits, units[unit]);
+  else
+    snprintf(ret, FORMAT_SIZE, "%.8s", digits);
   return ret;
 }
 

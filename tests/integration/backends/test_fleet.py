@@ -134,11 +134,11 @@ class Transport(FleetTest):
         self.start_fleet_server(extra=notify.config())
         limits = shipped("alerts/thresholds.conf")
         self.start_client("web1", extra=limits)
-        gone = f"web1/smaps-{GROUP}/ps_count"
+        watched = f"web1/smaps-{GROUP}/memory-pss"
         wait_until(
-            lambda: ("FAILURE", gone)
+            lambda: ("OKAY", watched)
             in [(a.severity, a.identifier) for a in notify.alerts()],
-            lambda: f"a FAILURE of {gone}, not {notify.alerts()}",
+            lambda: f"an OKAY of {watched}, not {notify.alerts()}",
         )
 
 
