@@ -126,7 +126,8 @@ class Memory(AlarmTest):
         self.assertEqual(document["trigger"]["type_instance"], "oom_kill")
         # An interval may have seen the limit nearly reached, before.
         self.assertLessEqual(len(self.notify.alerts()), 2)
-        self.assertEqual(len(self.captures()), len(self.notify.alerts()))
+        # A capture replaces another of the same second.
+        self.assertIn(len(self.captures()), (1, len(self.notify.alerts())))
 
     def test_a_limit_that_is_nearly_reached_has_evidence_before_the_kill(self):
         shape = self.start_shape("anon", name="filler", mib=1)
