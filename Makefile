@@ -32,6 +32,9 @@ COLLECTD_INCLUDE ?= /usr/include
 COLLECTD_CPPFLAGS ?= -DHAVE_CONFIG_H=1 \
   -isystem $(COLLECTD_INCLUDE)/collectd/core -isystem $(COLLECTD_INCLUDE)/collectd
 
+# What check has to know of the daemon.
+DAEMON_CPPFLAGS = -DPLUGINDIR='"$(PLUGINDIR)"'
+
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion \
   -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition \
   -Wpointer-arith -Wcast-qual -Wwrite-strings -Wformat=2 -Wundef -Wvla \
@@ -99,7 +102,7 @@ REPORT_OBJ += $(PAGE).o
 REPORT     := $(B)/smaps-report
 REPORT_LIBS = $(LIBS) -lncursesw
 # Those of its sources that include headers of collectd.
-REPORT_GLUE := config_file hints messages probe
+REPORT_GLUE := config_file hints messages other_plugins probe
 
 C_FILES    := $(wildcard include/smaps/*.h plugin/*.[ch] plugin/core/*.[ch] \
   plugin/core/*/*.[ch] contrib/smaps-report/*.[ch] tests/unit/*/*.c \
@@ -125,7 +128,7 @@ all: $(PLUGIN) $(REPORT) $(DASHBOARDS)
 NEEDED_HEADERS := stdio.h curses.h yajl/yajl_parse.h collectd/core/daemon/collectd.h \
   collectd/core/daemon/plugin.h
 COMPILER_DEPS  := deps-build$(if $(findstring clang,$(CC)),-dist)
-FLAGS := $(CC) $(OWN_CPPFLAGS) $(CORE_CPPFLAGS) $(COLLECTD_CPPFLAGS) \
+FLAGS := $(CC) $(OWN_CPPFLAGS) $(CORE_CPPFLAGS) $(COLLECTD_CPPFLAGS) $(DAEMON_CPPFLAGS) \
   $(OWN_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 ifneq ($(MAKECMDGOALS),install)
 $(B)/flags: always
@@ -141,7 +144,7 @@ $(B)/flags:
 $(CORE_OBJ) $(REPORT_SRC:%.c=$(B)/%.o): EXTRA_CPPFLAGS = $(CORE_CPPFLAGS)
 $(GLUE_OBJ): EXTRA_CPPFLAGS = $(CORE_CPPFLAGS) $(COLLECTD_CPPFLAGS)
 $(REPORT_GLUE:%=$(B)/contrib/smaps-report/%.o): \
-  EXTRA_CPPFLAGS = $(CORE_CPPFLAGS) -Iplugin $(COLLECTD_CPPFLAGS)
+  EXTRA_CPPFLAGS = $(CORE_CPPFLAGS) -Iplugin $(COLLECTD_CPPFLAGS) $(DAEMON_CPPFLAGS)
 $(CORE_OBJ) $(REPORT_SRC:%.c=$(B)/%.o) $(GLUE_OBJ): $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)

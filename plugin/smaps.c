@@ -187,13 +187,15 @@ static int set_host(struct settings *s) {
   return s->host ? 0 : -ENOMEM;
 }
 
+/* Other is a rule too, as in smaps-report check. */
 static void log_version(void) {
   struct utsname kernel;
 
   uname(&kernel);
   INFO("smaps plugin: version " SMAPS_VERSION ", collectd " PACKAGE_VERSION
        ", Linux %s, ProcRoot \"%s\", %zu rules",
-       kernel.release, plugin.settings.proc_root, plugin.settings.n_rules);
+       kernel.release, plugin.settings.proc_root,
+       plugin.settings.n_rules + (plugin.settings.other.name ? 1 : 0));
 }
 
 static int start(void) {

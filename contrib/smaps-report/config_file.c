@@ -44,6 +44,10 @@ void oconfig_ignored(const char *file, int line, const char *text) {
           place, text);
 }
 
+static bool has_lost_backslash;
+
+bool config_file_lost_backslash(void) { return has_lost_backslash; }
+
 /* Names and expressions of this plugin need their backslashes, and so do the
  * names of its groups in thresholds. Other plugins may have meant it. */
 static bool is_ours(const oconfig_item_t *block) {
@@ -63,6 +67,7 @@ void oconfig_unescaped(const char *file, int line, const oconfig_item_t *option,
 
   if (!is_ours(outer))
     return;
+  has_lost_backslash = true;
   config_describe(option, text, sizeof(text));
   WARNING("%s:%d: %s: collectd has removed the backslash before %c: write "
           "\\\\%c",

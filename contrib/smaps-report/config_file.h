@@ -23,4 +23,8 @@ struct config_visitor {
 /* True if all was read and parsed. Each failure has been logged. */
 bool config_file_read(const char *path, const struct config_visitor *visitor);
 
+/* True if a warning was about a backslash that the daemon removes. The parser
+ * has no place for more than one configuration. */
+bool config_file_lost_backslash(void);
+
 #endif

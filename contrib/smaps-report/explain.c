@@ -460,6 +460,23 @@ bool *explain_idle_rules(const struct document *d) {
   return idle;
 }
 
+/* It may take nothing without a mistake: not every host has containers, and
+ * rules may leave nothing to Other. */
+static bool may_be_idle(const char *rule) {
+#define TEXT(name, selector, pattern) RULE_TEXT(name, selector, pattern),
+  static const char *const texts[] = {DEFAULT_RULE_TABLE(TEXT)};
+
+  for (size_t i = 0; rule && i < sizeof(texts) / sizeof(*texts); i++)
+    if (strcmp(rule, texts[i]) == 0)
+      return true;
+  return rule && strncmp(rule, "Other ", 6) == 0;
+}
+
+static bool is_suspect(const struct document *d, uint64_t rule,
+                       const struct tally *n) {
+  return is_idle(n) && !may_be_idle(d->rules[rule]);
+}
+
 static void print_tally(const struct document *d, uint64_t rule,
                         const struct tally *n, const struct style *s) {
   struct text t = {0};
@@ -468,7 +485,7 @@ static void print_tally(const struct document *d, uint64_t rule,
             (uintmax_t)n->inherited, (uintmax_t)n->views,
             (uintmax_t)n->shadowed);
   add_rule(&t, d, rule, s);
-  text_print(&t, is_idle(n) ? COLOUR_RED : COLOUR_NONE, s);
+  text_print(&t, is_suspect(d, rule, n) ? COLOUR_RED : COLOUR_NONE, s);
   text_done(&t);
 }
 
@@ -481,13 +498,19 @@ static void print_idle(const struct document *d, const struct tally *tallies,
   struct text t = {0};
 
   for (size_t i = 0; i < d->n_rules; i++)
-    if (is_idle(&tallies[i]) && (tallies[i].shadowed > 0) == is_shadowed)
+    if (is_suspect(d, i, &tallies[i]) &&
+        (tallies[i].shadowed > 0) == is_shadowed)
       text_addf(&t, "%s%zu", t.len ? ", " : title, i + 1);
   if (document_scope(d) && t.len)
     text_add(&t, " (a capture has the processes of one group only)");
   if (t.len)
     text_print(&t, COLOUR_NONE, s);
   text_done(&t);
+}
+
+/* By the rule, or because the rule took nothing, which is printed. */
+static bool is_expected(const char *absence) {
+  return strcmp(absence, "not_asked") == 0 || strcmp(absence, "empty") == 0;
 }
 
 /* Prints the groups with that reason, in one line. */
@@ -541,7 +564,8 @@ static void print_titles(const struct style *s) {
   text_done(&t);
 }
 
-void explain_rules(const struct document *d, const struct style *s) {
+void explain_rules(const struct document *d, bool is_check,
+                   const struct style *s) {
   struct style style = *s;
   struct text t = {0};
   struct tally *tallies = count(d);
@@ -555,7 +579,8 @@ void explain_rules(const struct document *d, const struct style *s) {
   print_idle(d, tallies, false, s);
   print_idle(d, tallies, true, s);
   for (size_t i = 0; i < sizeof(absences) / sizeof(*absences); i++)
-    print_absence(d, i, s);
+    if (!is_check || !is_expected(absences[i].absence))
+      print_absence(d, i, s);
   find_reasons(d, print_reason, &style);
   text_done(&t);
   free(tallies);
@@ -788,7 +813,7 @@ static void print_all(const struct document *d, const struct options *o,
     print_error(&d->groups[i], s);
   if (d->n_processes > 0)
     text_print(&(struct text){0}, COLOUR_NONE, s);
-  explain_rules(d, s);
+  explain_rules(d, false, s);
 }
 
 /* group: of -g, or NULL. */

@@ -14,8 +14,10 @@ int explain_print(const struct document *d, const struct options *o,
 
 /* Prints how many processes each rule takes, and why groups have no values of a
  * control group. Rules are numbered from 1, in the order in which they are
- * tried. */
-void explain_rules(const struct document *d, const struct style *s);
+ * tried. A check leaves out the groups that cannot have such values by their
+ * rule, and those without processes: that is not a mistake. */
+void explain_rules(const struct document *d, bool is_check,
+                   const struct style *s);
 
 /* An array with true for each rule that takes nothing and would take nothing
  * without the rules before it. The caller frees it. */

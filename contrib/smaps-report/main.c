@@ -168,7 +168,7 @@ static int show(const struct options *o, struct document *const *d, size_t n) {
   else if (o->command == COMMAND_HTML)
     page_write(d[0], n > 1 ? d[1] : NULL, stdout);
   else if (o->command == COMMAND_CHECK)
-    explain_rules(d[0], &style);
+    explain_rules(d[0], true, &style);
   else if (o->command == COMMAND_EXPLAIN)
     rc = explain_print(d[0], o, &style, &reason);
   else if (o->command == COMMAND_DIFF)

@@ -6,6 +6,7 @@
 #include "log.h"
 #include "memory.h"
 #include "messages.h"
+#include "other_plugins.h"
 #include "text.h"
 
 #include <smaps/collector.h>
@@ -46,6 +47,7 @@ struct probe {
   bool is_loaded;  /* by the part of the configuration read until now */
   double captured; /* the time of the captured /proc; 0: live */
   char *early;     /* FILE:LINE of a block before LoadPlugin, or NULL */
+  struct other_plugins others;
 };
 
 /* ---- the configuration ---- */
@@ -62,18 +64,6 @@ static const char *find_config(const char *given) {
 static bool is_option(const oconfig_item_t *item, const char *key) {
   return strcasecmp(item->key, key) == 0 && item->values_num > 0 &&
          item->values[0].type == OCONFIG_TYPE_STRING;
-}
-
-static bool loads_plugins(const oconfig_item_t *item) {
-  const oconfig_value_t *v = item->values;
-
-  return strcasecmp(item->key, "AutoLoadPlugin") == 0 &&
-         (v->type == OCONFIG_TYPE_BOOLEAN
-              ? v->value.boolean
-              : v->type == OCONFIG_TYPE_STRING &&
-                    (strcasecmp(v->value.string, "true") == 0 ||
-                     strcasecmp(v->value.string, "yes") == 0 ||
-                     strcasecmp(v->value.string, "on") == 0));
 }
 
 static bool is_regular(const char *path) {
@@ -175,8 +165,10 @@ static void add_item(void *context, const oconfig_item_t *item,
            "expected in a <Plugin smaps> block; collectd ignores it here");
   if (item->values_num == 0)
     return;
+  if (p->is_check)
+    other_plugins_add(&p->others, item, path);
   value = item->values[0].value.string;
-  if (loads_plugins(item) || is_load(p, item, path))
+  if (other_plugins_loads_all(item) || is_load(p, item, path))
     note_load(p, item->key, path);
   if (is_option(item, "Hostname")) {
     free(p->settings.host);
@@ -190,28 +182,7 @@ static void add_item(void *context, const oconfig_item_t *item,
   p->settings.source = NULL;
 }
 
-static int read_config(struct probe *p, struct config_error *reason) {
-  const struct config_visitor visitor = {.item = add_item, .context = p};
-
-  config_error_format(reason, "the configuration has mistakes");
-  if (p->config && !config_file_read(p->config, &visitor))
-    return PROBE_MISTAKES;
-  if (p->is_check && !p->is_loaded)
-    ERROR("%s: expected the line LoadPlugin smaps in it or in the files that "
-          "it includes: without it collectd ignores each <Plugin smaps>",
-          p->config);
-  if (messages_errors())
-    return PROBE_MISTAKES;
-  /* A check of the wrong file, or of an Include that finds nothing, would look
-   * like a good one. */
-  if (p->is_check && !p->has_block)
-    WARNING("%s: there is no <Plugin smaps> in it or in the files that it "
-            "includes: the rules are the defaults",
-            p->config);
-  return 0;
-}
-
-/* ---- start ---- */
+/* ---- the files that the daemon writes ---- */
 
 /* The daemon may be another user, with fewer rights, or own the directory. */
 static void note_who_checked(void) {
@@ -248,8 +219,7 @@ static void check_place(const char *option, const char *path, bool is_file) {
     cause = strerror(-rc);
   }
   if (rc < 0)
-    WARNING("smaps plugin: %s \"%s\" cannot be written: %s", option, path,
-            cause);
+    ERROR("smaps plugin: %s \"%s\" cannot be written: %s", option, path, cause);
 }
 
 static void check_places(const struct settings *s) {
@@ -259,6 +229,33 @@ static void check_places(const struct settings *s) {
   if (s->state_file || s->state_history || s->capture.directory)
     note_who_checked();
 }
+
+/* ---- the whole ---- */
+
+static int read_config(struct probe *p, struct config_error *reason) {
+  const struct config_visitor visitor = {.item = add_item, .context = p};
+
+  config_error_format(reason, "the configuration has mistakes");
+  if (p->config && !config_file_read(p->config, &visitor))
+    return PROBE_MISTAKES;
+  if (p->is_check && !p->is_loaded)
+    ERROR("%s: expected the line LoadPlugin smaps in it or in the files that "
+          "it includes: without it collectd ignores each <Plugin smaps>",
+          p->config);
+  if (p->is_check)
+    check_places(&p->settings);
+  if (messages_errors() || (p->is_check && config_file_lost_backslash()))
+    return PROBE_MISTAKES;
+  /* A check of the wrong file, or of an Include that finds nothing, would look
+   * like a good one. */
+  if (p->is_check && !p->has_block)
+    WARNING("%s: there is no <Plugin smaps> in it or in the files that it "
+            "includes: the rules are the defaults",
+            p->config);
+  return 0;
+}
+
+/* ---- start ---- */
 
 static void set_host(struct settings *s) {
   char name[256];
@@ -337,8 +334,6 @@ static int start(struct probe *p, const struct probe_setup *setup,
   if (setup->source)
     set_source(&p->settings, setup->source);
   set_host(&p->settings);
-  if (p->is_check)
-    check_places(&p->settings);
   write_no_files(&p->settings);
   rc = settings_finish(&p->settings);
   if (rc == 0 && p->captured > 0)
@@ -396,6 +391,7 @@ void probe_free(struct probe *p) {
   collector_free(p->collector);
   settings_done(&p->settings);
   free(p->early);
+  other_plugins_done(&p->others);
   free(p);
 }
 

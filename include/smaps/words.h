@@ -172,6 +172,15 @@ enum host_part {
   X(CGROUP_LIMIT, cgroup_limit, "its limit was nearly reached")                \
   X(UNKNOWN, unknown, "its memory was unknown")
 
+/* The rules of a configuration that makes no group: name, selector, pattern. */
+#define DEFAULT_RULE_TABLE(X)                                                  \
+  X("%{unit_template}", "Unit", "*.service")                                   \
+  X("%{namespace}_%{container_name}", "Namespace", "*")                        \
+  X("%{container_name}", "ContainerName", "*")
+/* The text of such a rule. */
+#define RULE_TEXT(name, selector, pattern)                                     \
+  "<Group \"" name "\"> " selector " \"" pattern "\""
+
 /* Why a group has no values of a control group. */
 #define ABSENCE_TABLE(X)                                                       \
   X(NOT_ASKED, not_asked,                                                      \

@@ -5,7 +5,7 @@ import json
 import re
 import unittest
 
-from harness import ROOT, stage
+from harness import ROOT, check_config, stage
 from report import ReportTest, run
 
 HEX64 = "0123456789abcdef" * 4
@@ -162,6 +162,27 @@ class Reasons(TreeTest):
             for line in done.text.splitlines()
             if re.match("The command line|Rule |Groups? .*(with one name|host and)", line)
         ]
+
+    def test_correct_configuration_has_no_remarks(self):
+        """A host without services and containers. Groups by name can have no
+        values of a control group, and the number of rules is that of the log."""
+        self.tree.add("x")
+        config = self.directory / "collectd.conf"
+        body = f'<Plugin smaps>\nProcRoot "{self.tree.path}"\n%s</Plugin>\n'
+        for rules, n in ("", 4), ('Process "x"\nOther "o"\n', 2):
+            with self.subTest(rules):
+                config.write_text(f"LoadPlugin smaps\n{body % rules}")
+                done = run("check", "-C", config)
+                self.assertEqual(done.returncode, 0, done.words)
+                lines = done.text.splitlines()
+                self.assertRegex(lines[-2], rf'^ +\d.* {n}: Other "o')
+                self.assertRegex(lines[-1], "^ +0 +none$")
+                self.assertEqual(len(lines), n + 2)
+                status, said = check_config(body % rules)
+                self.assertEqual(status, 0, said)
+                self.assertIn(f", {n} rules", said)
+        config.write_text(f"LoadPlugin smaps\n{body}" % 'Process "no"\n')
+        self.assertIn("\nRules that took nothing: 1", run("check", "-C", config).text)
 
     def test_long_command_line(self):
         rule = '<Group "g">\nCommandLineMatch "WORD"\n</Group>'

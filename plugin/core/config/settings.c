@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,10 +136,11 @@ static bool makes_groups(const struct settings *s) {
  * containers (docker.service) is a service. The name of a pod is not used: it
  * changes with each deployment. */
 static int add_default_rules(struct settings *s) {
-  static const char *const rules[][3] = {
-      {"%{unit_template}", "Unit", "*.service"},
-      {"%{namespace}_%{container_name}", "Namespace", "*"},
-      {"%{container_name}", "ContainerName", "*"}};
+#define RULE(name_, selector_, pattern_)                                       \
+  {name_, selector_, pattern_, RULE_TEXT(name_, selector_, pattern_)},
+  static const struct {
+    const char *name, *selector, *pattern, *text;
+  } rules[] = {DEFAULT_RULE_TABLE(RULE)};
   struct config_error reason;
   struct rule *r;
   int rc = 0;
@@ -149,12 +149,11 @@ static int add_default_rules(struct settings *s) {
     s->other.text = strdup("Other \"other\"");
     rc = s->other.text ? rule_set_name(&s->other, "other", &reason) : -ENOMEM;
   }
-  for (size_t i = 0; i < 3 && rc == 0; i++) {
-    rc = settings_add_rule(s, rules[i][0], &r, &reason);
+  for (size_t i = 0; i < sizeof(rules) / sizeof(*rules) && rc == 0; i++) {
+    rc = settings_add_rule(s, rules[i].name, &r, &reason);
     if (rc == 0)
-      rc = rule_add_selector(r, rules[i][1], rules[i][2], &reason);
-    if (rc == 0 && asprintf(&r->text, "<Group \"%s\"> %s \"%s\"", rules[i][0],
-                            rules[i][1], rules[i][2]) < 0)
+      rc = rule_add_selector(r, rules[i].selector, rules[i].pattern, &reason);
+    if (rc == 0 && !(r->text = strdup(rules[i].text)))
       rc = -ENOMEM;
   }
   return rc;

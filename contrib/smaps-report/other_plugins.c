@@ -1,0 +1,153 @@
+#include "other_plugins.h"
+
+#include "memory.h"
+
+#include <collectd/core/daemon/plugin.h>
+
+#include <dirent.h>
+#include <link.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool is_option(const oconfig_item_t *item, const char *key) {
+  return strcasecmp(item->key, key) == 0 && item->values_num > 0 &&
+         item->values[0].type == OCONFIG_TYPE_STRING;
+}
+
+bool other_plugins_loads_all(const oconfig_item_t *item) {
+  const oconfig_value_t *v = item->values;
+
+  return strcasecmp(item->key, "AutoLoadPlugin") == 0 && item->values_num > 0 &&
+         (v->type == OCONFIG_TYPE_BOOLEAN
+              ? v->value.boolean
+              : v->type == OCONFIG_TYPE_STRING &&
+                    (strcasecmp(v->value.string, "true") == 0 ||
+                     strcasecmp(v->value.string, "yes") == 0 ||
+                     strcasecmp(v->value.string, "on") == 0));
+}
+
+/* ---- the libraries of a plugin ---- */
+
+static int find_loader(struct dl_phdr_info *info, size_t size, void *ret) {
+  (void)size;
+  for (int i = 0; i < info->dlpi_phnum; i++)
+    if (info->dlpi_phdr[i].p_type == PT_INTERP)
+      *(const char **)ret =
+          (const char *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+  return 1; /* the first is this program */
+}
+
+/* Of the C library that this program has, as collectd does; NULL if it is
+ * linked statically. */
+static const char *loader(void) {
+  const char *path = NULL;
+
+  dl_iterate_phdr(find_loader, &path);
+  return path;
+}
+
+/* Its words about the libraries of the file are the output, in English. */
+static void become_loader(const char *path, const char *file, int output) {
+  char *const environment[] = {NULL};
+
+  if (dup2(output, STDOUT_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0)
+    execle(path, path, "--list", file, (char *)NULL, environment);
+  _exit(1);
+}
+
+/* The line about a missing library: "FILE: error while loading shared
+ * libraries: LIBRARY: ..." (glibc 2.36), "Error loading shared library LIBRARY:
+ * ..." (musl 1.2). musl complains of the daemon's functions, too. */
+static char *find_complaint(FILE *said) {
+  char *line = NULL;
+  size_t size = 0;
+
+  while (getline(&line, &size, said) >= 0)
+    if (strstr(line, "shared librar")) {
+      line[strcspn(line, "\n")] = '\0';
+      return line;
+    }
+  free(line);
+  return NULL;
+}
+
+/* The caller frees it. NULL if none is missing, or that cannot be found out. */
+static char *find_missing_library(const char *file) {
+  const char *program = loader();
+  char *line = NULL;
+  FILE *said;
+  int ends[2];
+  pid_t child;
+
+  if (!program || pipe2(ends, O_CLOEXEC) < 0)
+    return NULL;
+  child = fork();
+  if (child == 0)
+    become_loader(program, file, ends[1]);
+  close(ends[1]);
+  said = fdopen(ends[0], "r");
+  if (child > 0 && said)
+    line = find_complaint(said);
+  if (said)
+    fclose(said);
+  else
+    close(ends[0]);
+  while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+    ;
+  return line;
+}
+
+/* ---- the file of a plugin ---- */
+
+/* The daemon ignores the case of letters. The caller frees it; NULL if there is
+ * none. */
+static char *find_file(DIR *directory, const char *path, const char *name) {
+  char *wanted = memory_format("%s.so", name), *found = NULL;
+  const struct dirent *entry;
+
+  while (!found && (entry = readdir(directory)))
+    if (strcasecmp(entry->d_name, wanted) == 0)
+      found = memory_format("%s/%s", path, entry->d_name);
+  free(wanted);
+  return found;
+}
+
+static void check_plugin(const struct other_plugins *o, const char *name,
+                         const char *config) {
+  const char *path = o->directory ? o->directory : PLUGINDIR;
+  DIR *directory = opendir(path);
+  char *file, *missing;
+
+  if (!directory)
+    return;
+  file = find_file(directory, path, name);
+  closedir(directory);
+  /* Ours may be checked before it is installed. */
+  if (!file && strcasecmp(name, "smaps") != 0)
+    ERROR("%s: LoadPlugin \"%s\": expected the file %s/%s.so: install it, or "
+          "remove the line; without it collectd does not start",
+          config, name, path, name);
+  missing = file ? find_missing_library(file) : NULL;
+  if (missing)
+    ERROR("%s: LoadPlugin \"%s\": install the library, or remove the line; "
+          "without it collectd does not start: %s",
+          config, name, missing);
+  free(missing);
+  free(file);
+}
+
+void other_plugins_add(struct other_plugins *o, const oconfig_item_t *item,
+                       const char *path) {
+  o->loads_all |= other_plugins_loads_all(item);
+  if (is_option(item, "PluginDir")) {
+    free(o->directory);
+    o->directory = memory_format("%s", item->values[0].value.string);
+  } else if (is_option(item, "LoadPlugin") ||
+             (o->loads_all && is_option(item, "Plugin"))) {
+    check_plugin(o, item->values[0].value.string, path);
+  }
+}
+
+void other_plugins_done(struct other_plugins *o) { free(o->directory); }

@@ -1,0 +1,32 @@
+/* The other plugins of a configuration: one that collectd cannot load keeps it
+ * from starting, and ours with it (collectd 5.12). */
+#ifndef REPORT_OTHER_PLUGINS_H
+#define REPORT_OTHER_PLUGINS_H
+
+#include <collectd/core/daemon/collectd.h>
+#include <collectd/liboconfig/oconfig.h>
+
+#include <stdbool.h>
+
+/* Begins zeroed; end with other_plugins_done(). */
+struct other_plugins {
+  char *directory; /* of PluginDir; NULL: collectd's own */
+  bool loads_all;  /* AutoLoadPlugin */
+};
+
+/*
+ * Takes the items of the top level in their order, with the file that each is
+ * in. Logs an error for a plugin without a file, and for one that needs a
+ * library which is not installed. The dynamic loader looks for these; no code
+ * of the plugin runs.
+ *
+ * Nothing is checked where the directory does not exist: collectd is elsewhere.
+ */
+void other_plugins_add(struct other_plugins *o, const oconfig_item_t *item,
+                       const char *path);
+void other_plugins_done(struct other_plugins *o);
+
+/* True if the item is AutoLoadPlugin, and sets it. */
+bool other_plugins_loads_all(const oconfig_item_t *item);
+
+#endif
