@@ -33,6 +33,10 @@ esac
 APT_GET = """\
 #!/bin/sh
 echo "$*" >>"$FAKE/apt.log"
+case $* in
+*--print-uris*) echo 'Need to get 61.2 MB of archives.'; exit 0 ;;
+*' -y '*) echo FETCHED ;;
+esac
 case $1 in
 -s) ! grep -qx "$3" "$FAKE/unavailable" ;;
 esac
@@ -142,6 +146,14 @@ class Packages(unittest.TestCase):
         brought = packages_of("check", "backends", unavailable=["netdata-core"])
         self.assertNotIn("netdata-core", brought)
         self.assertLessEqual({"prometheus", "git"}, brought)
+
+    def test_size_is_said_before_anything_is_fetched(self):
+        done = FakeDebian().run("contrib/deps", "check")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertRegex(
+            done.stdout,
+            r"^deps: installing .*\ndeps: Need to get 61\.2 MB of archives\.\nFETCHED$",
+        )
 
     def test_user_gets_the_command_to_run(self):
         fake = FakeDebian(uid=1000)
@@ -334,7 +346,7 @@ class Owner(unittest.TestCase):
         self.user = harness.unprivileged_user()
         self.tree = harness.stage().new_directory() / "tree"
         profile = harness.PLUGIN.resolve().parent
-        copied = ["Makefile", "plugin", "include", "contrib", "tests"]
+        copied = ["Makefile", "README", "plugin", "include", "contrib", "tests"]
         self.tree.mkdir()
         shutil.copytree(
             profile,
@@ -422,4 +434,19 @@ class Demo(unittest.TestCase):
         done = self.run_demo(harness.COLLECTD)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("total", done.stdout)
-        self.assertNotIn("ReadBudget", done.stdout)
+        for option in "ReadBudget", "ProcRoot", "(Host)":
+            self.assertNotIn(option, done.stdout)
+
+    def test_demo_ends_with_the_first_steps_on_this_host(self):
+        places = {
+            "/usr/share/collectd-smaps": ("DATADIR", "/opt/share/x"),
+            "/etc/collectd/collectd.conf.d": ("CONFDIR", "/etc/collectd.d"),
+        }
+        text = (ROOT / "README").read_text()
+        (steps,) = re.findall(r"^First steps.*\n\n((?:    .*\n)+)", text, re.M)
+        expected = re.sub("(?m)^    ", "  ", steps)
+        for place, (_, other) in places.items():
+            self.assertIn(place, expected)
+            expected = expected.replace(place, other)
+        done = self.run_demo(harness.COLLECTD, **dict(places.values()))
+        self.assertTrue(done.stdout.endswith(f"\n\n{expected}"), done.stdout)
