@@ -34,8 +34,10 @@ from harness import (  # noqa: F401  (some for those who import us)
 # The packages of libraries that collectd's own plugins are linked with, although
 # no package asks for them (contrib/deps).
 PLUGIN_LIBRARIES = {
+    "mqtt": "libmosquitto1",
     "network": "libgcrypt20",
     "notify_email": "libesmtp6",
+    "write_http": "libcurl3-gnutls",
     "write_prometheus": "libmicrohttpd12 and libprotobuf-c1",
 }
 
