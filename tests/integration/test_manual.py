@@ -6,6 +6,7 @@ manual pages are well-formed."""
 import functools
 import os
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -302,6 +303,56 @@ class Values(unittest.TestCase):
             with self.subTest(str(path)):
                 self.assertGreater(len(found), 10)
                 self.assertEqual(set(found) - known, set())
+
+
+class Security(unittest.TestCase):
+    """contrib/SECURITY: its limits are those of the code, and its findings are in
+    the history."""
+
+    LIMITS = (
+        ("4 threads, one of", "read/worker_pool.h", "WORKER_POOL_MAX 4"),
+        ("matched for 250 ms", "match/match.h", "MATCH_BUDGET_NS (UINT64_C(250) *"),
+        ("at most 8,192, with", "proc/procfs.h", "PROCFS_KEPT_MAX 8192"),
+        ("beyond 1,024, at", "proc/procfs.h", "PROCFS_KEPT_LEAST_FD 1024"),
+        ("at most 4 MiB", "process/container_lookup.h", "FILE_MOST (4 << 20)"),
+        ("16 MiB in an", "process/container_names.c", "USERS_MOST ((size_t)4 * C"),
+        ("has 256 MiB at most", "snapshot/json.h", "JSON_MAX ((size_t)256 << 20)"),
+        ("have 16,384 names", "proc/mapping.h", "MAPPING_NAMES_MAX 16384"),
+        ("of 1 MiB together", "proc/mapping.h", "NAME_BYTES_MAX ((size_t)1 << 20)"),
+        ("64 MiB of StateHistory", "snapshot/writer.c", "HISTORY_BYTES (UINT64_C(64)"),
+    )
+    DEFAULTS = (
+        ("1,000 groups in an hour (MaxGroups)", "MaxGroups", "1000"),
+        ("ReadBudget: 1 % of a processor", "ReadBudget", "1"),
+        ("MaxLockHold (5 ms)", "MaxLockHold", "5"),
+    )
+
+    def test_limits_are_those_of_the_code(self):
+        words = " ".join(read("contrib/SECURITY").split())
+        for said, path, defined in self.LIMITS:
+            with self.subTest(said):
+                self.assertIn(said, words)
+                self.assertIn(defined, read(f"plugin/core/{path}"))
+        manual = page_items("Options of the plugin")
+        for said, option, default in self.DEFAULTS:
+            with self.subTest(said):
+                self.assertIn(said, words)
+                self.assertEqual(manual[option], default)
+
+    def test_findings_are_in_the_history(self):
+        found = read("contrib/SECURITY").partition("What was found until now")[2]
+        quoted = re.findall(r'"([^"]+)"', " ".join(found.split()))
+        self.assertGreater(len(quoted), 10)
+        shallow = ROOT / ".git/shallow"
+        if not shallow.parent.exists() or shallow.exists() or not shutil.which("git"):
+            self.skipTest("needs git and a whole clone")
+        log = subprocess.run(
+            ["git", "-c", "safe.directory=*", "log", "--format=%s"],
+            cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE,
+        ).stdout  # fmt: skip
+        for words in quoted:
+            with self.subTest(words):
+                self.assertIn(words, log)
 
 
 class Snapshots(unittest.TestCase):
