@@ -43,7 +43,6 @@ enum call {
   CALL_OPENDIR,
   CALL_FDOPENDIR,
   CALL_READDIR,
-  CALL_SCANDIRAT,
   CALL_OPEN,
   CALL_OPENAT,
   CALL_READ,
@@ -90,7 +89,6 @@ static const struct {
     [CALL_OPENDIR] = {"opendir", {OPEN_ERRORS}},
     [CALL_FDOPENDIR] = {"fdopendir", {ENOMEM}},
     [CALL_READDIR] = {"readdir", {EIO, ENOENT}},
-    [CALL_SCANDIRAT] = {"scandirat", {OPEN_ERRORS}},
     [CALL_OPEN] = {"open", {OPEN_ERRORS}},
     [CALL_OPENAT] = {"openat", {OPEN_ERRORS}},
     [CALL_READ] = {"read",
@@ -577,9 +575,6 @@ void faults_set_root(const char *path) {
 WRAPPED(DIR *, opendir, const char *path);
 WRAPPED(DIR *, fdopendir, int fd);
 WRAPPED(struct dirent *, readdir, DIR *dir);
-WRAPPED(int, scandirat, int dir_fd, const char *path, struct dirent ***ret,
-        int (*wants)(const struct dirent *),
-        int (*compare)(const struct dirent **, const struct dirent **));
 WRAPPED(int, open, const char *path, int flags, ...);
 WRAPPED(int, openat, int dir_fd, const char *path, int flags, ...);
 WRAPPED(ssize_t, read, int fd, void *buffer, size_t size);
@@ -644,18 +639,6 @@ DIR *__wrap_fdopendir(int fd) {
 
 struct dirent *__wrap_readdir(DIR *dir) {
   return fault(CALL_READDIR, name_of(dirfd(dir))) ? NULL : __real_readdir(dir);
-}
-
-int __wrap_scandirat(int dir_fd, const char *path, struct dirent ***ret,
-                     int (*wants)(const struct dirent *),
-                     int (*compare)(const struct dirent **,
-                                    const struct dirent **)) {
-  int n = -1;
-
-  if (!fault(CALL_SCANDIRAT, name_of(dir_fd)))
-    n = __real_scandirat(dir_fd, path, ret, wants, compare);
-  blocks += n > 0 ? n + 1 : 0; /* the names, and their list */
-  return n;
 }
 
 int __wrap_open(const char *path, int flags, ...) {

@@ -90,8 +90,7 @@ int page_lookup_open(struct page_reader *r, const struct proc_ref *p,
   prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
   l.pagecount = open_pagecount(r);
   l.has_mapcounts = l.pagecount >= 0;
-  /* Seeds that follow each other begin apart. */
-  srand48_r((long)(seed * UINT64_C(0x9e3779b97f4a7c15) >> 33), &l.random);
+  l.random = seed;
   *ret = l;
   return 0;
 }
@@ -104,11 +103,19 @@ void page_lookup_close(const struct page_lookup *l) {
 
 /* --- random numbers --- */
 
-double page_lookup_random(struct page_lookup *l) {
-  double fraction;
+/* splitmix64 of Sebastiano Vigna (prng.di.unimi.it). Its sequences of seeds
+ * that follow each other have nothing in common. */
+static uint64_t draw_bits(uint64_t *state) {
+  uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
 
-  drand48_r(&l->random, &fraction);
-  return fraction;
+  x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+  return x ^ x >> 31;
+}
+
+/* As many bits as a double holds exactly. */
+double page_lookup_random(struct page_lookup *l) {
+  return (double)(draw_bits(&l->random) >> 11) * 0x1p-53;
 }
 
 uint64_t page_lookup_draw(struct page_lookup *l, uint64_t pages, uint64_t n,

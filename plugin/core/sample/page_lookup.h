@@ -44,7 +44,7 @@ struct page_lookup {
   bool has_mapcounts;
   bool is_host_asked;       /* before Linux 6.7, if it has huge pages */
   bool host_has_huge_pages; /* its answer */
-  struct drand48_data random;
+  uint64_t random;          /* the state of the generator */
 };
 
 struct page_finding {

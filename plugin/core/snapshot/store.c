@@ -192,16 +192,9 @@ struct entry {
 /* The files of a store, the oldest first. */
 struct listing {
   struct entry *all;
-  size_t n;
+  size_t n, cap;
   uint64_t bytes;
 };
-
-/* Only names such as smaps-20261121T134501Z-….json are ours to remove. */
-static int is_ours(const struct dirent *entry) {
-  uint64_t seconds;
-
-  return store_parse_name(entry->d_name, &seconds);
-}
 
 static void listing_done(struct listing *l) {
   for (size_t i = 0; i < l->n; i++)
@@ -215,43 +208,56 @@ static void listing_drop(struct listing *l, size_t i) {
   array_remove(l->all, &l->n, sizeof(*l->all), i);
 }
 
-/* Takes the name. A file that has gone, and what is not a file, is not listed.
- */
-static int listing_add(struct listing *l, int dir_fd, char *name) {
-  struct entry *e = &l->all[l->n];
+/* Only names such as smaps-20261121T134501Z-….json are ours to remove. A file
+ * that has gone, and what is not a file, is not listed. */
+static int listing_add(struct listing *l, int dir_fd, const char *name) {
+  struct entry e = {.name = NULL}, *all;
   struct stat st;
-  int rc = fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : -errno;
 
-  if (rc < 0 || !S_ISREG(st.st_mode)) {
-    free(name);
-    return rc == -ENOENT ? 0 : rc;
-  }
-  *e = (struct entry){.name = name, .bytes = (uint64_t)st.st_size};
-  store_parse_name(name, &e->seconds);
-  l->bytes += e->bytes;
-  l->n++;
+  if (!store_parse_name(name, &e.seconds))
+    return 0;
+  if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno == ENOENT ? 0 : -errno;
+  if (!S_ISREG(st.st_mode))
+    return 0;
+  e.bytes = (uint64_t)st.st_size;
+  all = array_room(l->all, l->n, &l->cap, sizeof(*all));
+  if (!all)
+    return -ENOMEM;
+  l->all = all;
+  e.name = strdup(name);
+  if (!e.name)
+    return -ENOMEM;
+  all[l->n++] = e;
+  l->bytes += e.bytes;
   return 0;
 }
 
+static int compare_names(const void *left, const void *right) {
+  const struct entry *a = left, *b = right;
+
+  return strcmp(a->name, b->name);
+}
+
 static int list_files(int dir_fd, struct listing *ret) {
-  struct dirent **entries = NULL;
-  int n = scandirat(dir_fd, ".", &entries, is_ours, alphasort);
-  int rc = n < 0 ? -errno : 0;
+  int rc = 0, fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+  const struct dirent *e;
 
-  *ret =
-      (struct listing){.all = calloc(n > 0 ? (size_t)n : 1, sizeof(*ret->all))};
-  if (!ret->all)
-    rc = -ENOMEM;
-  for (int i = 0; i < n; i++) {
-    char *name = rc == 0 ? strdup(entries[i]->d_name) : NULL;
-
-    free(entries[i]);
-    if (name)
-      rc = listing_add(ret, dir_fd, name);
-    else if (rc == 0)
-      rc = -ENOMEM;
+  *ret = (struct listing){.all = NULL};
+  if (!dir) {
+    rc = -errno;
+    if (fd >= 0)
+      close(fd);
+    return rc;
   }
-  free(entries);
+  while (rc == 0 && (errno = 0, e = readdir(dir)))
+    rc = listing_add(ret, dir_fd, e->d_name);
+  if (rc == 0)
+    rc = -errno;
+  closedir(dir);
+  if (ret->n > 0)
+    qsort(ret->all, ret->n, sizeof(*ret->all), compare_names);
   return rc;
 }
 

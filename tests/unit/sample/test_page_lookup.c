@@ -36,6 +36,21 @@ TEST(failed_calls_leave_results_alone) {
   assert_int_equal(number, 7);
 }
 
+/* The first two numbers of splitmix64 after the seed 1234567, as its author's
+ * program prints them: fractions of 2^64. */
+TEST(random_numbers_are_those_of_splitmix64) {
+  static const uint64_t of_author[] = {UINT64_C(6457827717110365317),
+                                       UINT64_C(3203168211198807973)};
+  struct page_lookup l = {.random = 1234567};
+
+  for (size_t i = 0; i < LENGTH(of_author); i++) {
+    double off =
+        page_lookup_random(&l) - (double)of_author[i] / 18446744073709551616.0;
+
+    assert_true(off > -1e-15 && off < 1e-15);
+  }
+}
+
 /* --- the running kernel: our own memory, which takes no right --- */
 
 static volatile char read_byte; /* valgrind drops what is not used */
