@@ -60,18 +60,21 @@ $(UNIT_CORE_BIN): %: %.o $(SUPPORT_LIB) $(CORE_LIB)
 
 # --- calls that tests replace -------------------------------------------------
 
-# The headers of libc give calls with large offsets, and with 32 bits those with
+# The headers of glibc give calls with large offsets, and with 32 bits those with
 # large times, another name. So must __wrap_CALL and __real_CALL have it.
-FEATURES := $(filter __USE_TIME% __SIZEOF_LONG__=%,$(shell $(CC) $(OWN_CPPFLAGS) \
+FEATURES := $(filter __GLIBC__=% __USE_TIME% __SIZEOF_LONG__=%,$(shell $(CC) $(OWN_CPPFLAGS) \
   $(PROFILE_CFLAGS_$(PROFILE)) $(CPPFLAGS) $(CFLAGS) -include features.h -dM -E \
   -x c /dev/null 2>/dev/null | sed -n 's/^.define \(__[^ ]*\) /\1=/p'))
-RENAMED := $(foreach c,open openat pread readdir fstatfs getrlimit,$(c)=$(c)64)
+RENAMED :=
+ifneq ($(filter __GLIBC__=%,$(FEATURES)),)
+RENAMED += $(foreach c,open openat pread readdir fstatfs getrlimit,$(c)=$(c)64)
 ifeq ($(and $(filter __SIZEOF_LONG__=4,$(FEATURES)),$(filter __USE_TIME%,$(FEATURES))),)
 RENAMED += fstat=fstat64 fstatat=fstatat64
 else
 RENAMED += fstat=__fstat64_time64 fstatat=__fstatat64_time64 \
   clock_gettime=__clock_gettime64 \
   pthread_cond_timedwait=__pthread_cond_timedwait64
+endif
 endif
 $(TEST_OBJ): OWN_CPPFLAGS += $(foreach r,$(RENAMED),-D__wrap_$(subst =,=__wrap_,$(r)) \
   -D__real_$(subst =,=__real_,$(r)))

@@ -21,8 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <collectd/core/daemon/collectd.h>
-#include <collectd/core/daemon/plugin.h>
+#include <daemon/collectd.h>
+#include <daemon/plugin.h>
 
 #define FAULTS_NAME_SIZE 128
 
@@ -298,7 +298,7 @@ unsigned faults_sweep(unsigned from, unsigned to, bool (*is_swept)(unsigned at),
 static const char *name_of_error(int error) {
   return error == CUT_SHORT ? "half of it"
          : error == AT_END  ? "end"
-                            : strerrorname_np(error);
+                            : error_name(error);
 }
 
 static uint32_t hash_of(const char *text) {

@@ -1,5 +1,7 @@
 #include "test.h"
 
+#include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -50,6 +52,34 @@ int __wrap_worker_pool_new(const struct worker_ops *ops, uint64_t timeout_ns,
 
   return __real_worker_pool_new(ops, slowness * timeout_ns,
                                 slowness * wait_budget_ns, ret);
+}
+
+const char *error_name(int error) {
+#define NAME(error)                                                            \
+  { error, #error }
+  static const struct {
+    int error;
+    const char *name;
+  } names[] = {NAME(EACCES),  NAME(EAGAIN),   NAME(EBADMSG), NAME(EDQUOT),
+               NAME(EFAULT),  NAME(EFBIG),    NAME(EINTR),   NAME(EIO),
+               NAME(EISDIR),  NAME(ELOOP),    NAME(EMFILE),  NAME(ENFILE),
+               NAME(ENOENT),  NAME(ENOMEM),   NAME(ENOSPC),  NAME(ENOSYS),
+               NAME(ENOTDIR), NAME(EPERM),    NAME(ERANGE),  NAME(EROFS),
+               NAME(ESRCH),   NAME(ETIMEDOUT)};
+#undef NAME
+
+  for (size_t i = 0; i < LENGTH(names); i++)
+    if (names[i].error == error)
+      return names[i].name;
+  return "an error without a name in test.c";
+}
+
+size_t heap_used(void) {
+#ifdef __GLIBC__
+  return mallinfo2().uordblks;
+#else
+  return 0;
+#endif
 }
 
 /* An argument picks tests by a pattern, such as 'every_key*'. (cmocka's macro

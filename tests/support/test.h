@@ -85,6 +85,14 @@
  */
 void test_set_page_size(long bytes);
 
+/* "ENOENT": strerrorname_np(3), which only glibc has, of the errors that tests
+ * cause. */
+const char *error_name(int error);
+
+/* The bytes that malloc() has handed out; 0 where the C library does not count
+ * them (musl), or where another allocator is in its place. */
+size_t heap_used(void);
+
 /* Declares what replaces a call by the linker's --wrap (tests/tests.mk),
  * __wrap_CALL(), and what it replaces, __real_CALL(). */
 #define WRAPPED(type, call, ...)                                               \

@@ -303,10 +303,11 @@ static int open_in(struct place *place, enum cgroup_hierarchy hierarchy) {
 }
 
 static bool is_kernels(const struct place *place) {
-  long type = place->version->is_v1 ? CGROUP_SUPER_MAGIC : CGROUP2_SUPER_MAGIC;
+  uint32_t type =
+      place->version->is_v1 ? CGROUP_SUPER_MAGIC : CGROUP2_SUPER_MAGIC;
   struct statfs fs;
 
-  return fstatfs(place->fd, &fs) == 0 && fs.f_type == type;
+  return fstatfs(place->fd, &fs) == 0 && (uint32_t)fs.f_type == type;
 }
 
 static int open_new(struct place *place, struct memory_cgroup *m,

@@ -31,7 +31,12 @@ struct scan_arg {
   uint64_t return_mask;
 };
 
+/* To musl a request is an int; the kernel takes the same bits. */
+#ifdef __GLIBC__
 #define SCAN _IOWR('f', 16, struct scan_arg)
+#else
+#define SCAN ((int)_IOWR('f', 16, struct scan_arg))
+#endif
 
 int pagemap_scan(int fd, uint64_t start, uint64_t end, unsigned with,
                  unsigned without, struct pagemap_region *regions, size_t max,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -135,8 +136,7 @@ static bool try_pattern(struct container_lookup *l, const char *key,
   bool has_it = false;
   glob_t found;
 
-  if (l->found.uid ||
-      glob(l->found.path, GLOB_NOSORT | GLOB_BRACE, NULL, &found) != 0)
+  if (l->found.uid || glob(l->found.path, GLOB_NOSORT, NULL, &found) != 0)
     return false;
   for (size_t i = 0; i < found.gl_pathc && !has_it; i++)
     has_it = snprintf(l->found.path, PATH_SIZE, "%s", found.gl_pathv[i]) <
@@ -180,11 +180,16 @@ static bool try_podman(struct container_lookup *l, const char *storage) {
 /* A file NAME has the id (nerdctl 2.2, pkg/namestore; 2.0: one folder higher).
  */
 static bool try_nerdctl(struct container_lookup *l, const char *data) {
-  if (!set_path(l, "%s/*/{names/,}*/*", data) || !try_pattern(l, NULL, "names"))
-    return false;
-  snprintf(l->found.names.name, CONTAINER_NAME_SIZE, "%s",
-           strrchr(l->found.path, '/') + 1);
-  return true;
+  static const char *const folders[] = {"names/", ""};
+
+  for (size_t i = 0; i < LENGTH(folders); i++)
+    if (set_path(l, "%s/*/%s*/*", data, folders[i]) &&
+        try_pattern(l, NULL, "names")) {
+      snprintf(l->found.names.name, CONTAINER_NAME_SIZE, "%s",
+               strrchr(l->found.path, '/') + 1);
+      return true;
+    }
+  return false;
 }
 
 /* Cuts off the number that LXC appends while the control group of an earlier

@@ -127,8 +127,10 @@ TEST(a_glob_stands_for_the_whole_value) {
       {"[]a]", "]", "b"},
       {"[!]a]", "x", "]"},
       {"[[:alpha:]_]z", "_z", "4z"},
+#ifdef __GLIBC__ /* fnmatch() of musl skips these */
       {"[[=a=]]", "a", "="},
       {"[[.].]]", "]", "["},
+#endif
       {"[a[]", "[", "]"},
       {"[a:b:]c", ":c", "c"},
       {"[\\]]", "\\]", "]"},
@@ -188,9 +190,9 @@ TEST(malformed_patterns_are_refused) {
   } cases[] = {
       {"empty glob", "Comm", "", "not empty"},
       {"empty regex", "CommMatch", "", "not empty"},
-      /* regcomp() has these words for the mistakes. */
-      {"open group", "CommMatch", "(", "Unmatched"},
-      {"open set of a regex", "CommMatch", "[a", "Unmatched"},
+      /* What follows are words of the C library. */
+      {"open group", "CommMatch", "(", "expression: "},
+      {"open set of a regex", "CommMatch", "[a", "expression: "},
       {"open set", "Unit", "a[bc", "']' for each '['"},
       {"open set with class", "Unit", "[[:alpha:]", "']' for each '['"},
       {"open set behind a backslash", "Unit", "a\\[bc", "']' for each '['"},

@@ -13,7 +13,6 @@
 #include "test.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -396,11 +395,11 @@ static void play(const struct load *of) {
     act(s);
     judge(s);
     if (s->cycle == cycles() / 2)
-      used = mallinfo2().uordblks;
+      used = heap_used();
   }
   print(s);
   check(s);
-  assert_true(mallinfo2().uordblks < used + (256 << 10));
+  assert_true(heap_used() < used + (256 << 10));
   world_remove(&s->world);
 }
 

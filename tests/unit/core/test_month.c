@@ -10,7 +10,6 @@
  */
 #include "test.h"
 
-#include <malloc.h>
 #include <stdio.h>
 
 #include "history.h"
@@ -200,7 +199,7 @@ TEST(mixed_services_stay_within_the_error_for_a_month) {
   for (; s->cycle < cycles; s->cycle++) {
     live(s, 20261122);
     if (s->cycle == cycles / 5)
-      used = mallinfo2().uordblks;
+      used = heap_used();
   }
   printf("%lu values, %.2f %% of them beyond the error, by %.1f %% at most; it "
          "is %.1f %%; USS %.2f %%; oldest reading %.0f s; %.2f readings in "
@@ -213,6 +212,6 @@ TEST(mixed_services_stay_within_the_error_for_a_month) {
   assert_in_range(t->beyond, 0, t->n / 100);
   assert_in_range(t->uss_beyond, 0, t->n / 100);
   assert_true(t->oldest_seconds <= 2 * MAX_AGE_SECONDS + SUSPENDED_SECONDS);
-  assert_true(mallinfo2().uordblks < used + (64 << 10));
+  assert_true(heap_used() < used + (64 << 10));
   world_remove(&s->world);
 }

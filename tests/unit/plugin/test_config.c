@@ -187,7 +187,7 @@ GLUE_TEST(mistakes_are_named_with_option_value_and_reason) {
       {"<Group 'g'>\nChildren 'perhaps'\n</Group>", "Children 'perhaps'",
        "true or false"},
       {"<Group 'g'>\nCommMatch '('\n</Group>", "CommMatch '('",
-       "regular expression: Unmatched"},
+       "regular expression: "},
       {"<Group 'g'>\nComm 'new\nline['\n</Group>", "'new\\x0aline['",
        "shell glob"},
       {"Other 'a'\nOther 'a'", "Other 'a'", "only once"},

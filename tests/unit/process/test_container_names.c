@@ -87,7 +87,7 @@ static const char *find(struct fixture *f, const char *path) {
   rc = container_names_find(&f->cache, span_of(path), &containers, f->now_ns,
                             &names, &file);
   if (rc < 0)
-    snprintf(text, sizeof(text), "-%s %s %s", strerrorname_np(-rc), file,
+    snprintf(text, sizeof(text), "-%s %s %s", error_name(-rc), file,
              names.name);
   else if (names.pod[0] || names.namespace[0])
     snprintf(text, sizeof(text), "%s/%s/%s", names.namespace, names.pod,
