@@ -26,11 +26,30 @@ MANDIR    ?= $(PREFIX)/share/man
 DATADIR   ?= $(PREFIX)/share/collectd-smaps
 DOCDIR    ?= $(PREFIX)/share/doc/collectd-smaps
 
-# collectd's headers include each other as "collectd/core/…" (Debian) or as
-# "daemon/…", and oconfig's as "liboconfig/…".
+# collectd's headers, as packages install them below COLLECTD_INCLUDE, where they
+# include each other as "collectd/core/…" (Debian) or as "daemon/…"; or those of
+# its source tree, COLLECTD_SRC. A tree that was not configured has no config.h:
+# these are the definitions of it that headers use, as they are on Linux.
 COLLECTD_INCLUDE ?= /usr/include
+COLLECTD_SRC ?=
+ifeq ($(COLLECTD_SRC),)
+LIBOCONFIG := $(COLLECTD_INCLUDE)/collectd/liboconfig
 COLLECTD_CPPFLAGS ?= -DHAVE_CONFIG_H=1 \
   -isystem $(COLLECTD_INCLUDE)/collectd/core -isystem $(COLLECTD_INCLUDE)/collectd
+else
+ifeq ($(wildcard $(COLLECTD_SRC)/src/daemon/plugin.h),)
+$(error COLLECTD_SRC=$(COLLECTD_SRC): expected the sources of collectd, with \
+  src/daemon/plugin.h)
+endif
+LIBOCONFIG := $(COLLECTD_SRC)/src/liboconfig
+COLLECTD_HAS := SYS_TYPES SYS_STAT STRINGS UNISTD SYS_WAIT FCNTL SYS_SOCKET \
+  ENDIAN SYS_PARAM DIRENT
+COLLECTD_CPPFLAGS ?= $(if $(wildcard $(COLLECTD_SRC)/src/config.h), \
+  -DHAVE_CONFIG_H=1,$(COLLECTD_HAS:%=-DHAVE_%_H=1) -DTIME_WITH_SYS_TIME=1 \
+  -DNAN_STATIC_DEFAULT=1 -DPACKAGE_VERSION='"$(shell sed -n \
+  's/^DEFAULT_VERSION="\(.*\)"/\1/p' $(COLLECTD_SRC)/version-gen.sh)"') \
+  -isystem $(COLLECTD_SRC)/src/daemon -isystem $(COLLECTD_SRC)/src
+endif
 
 # What check has to know of the daemon.
 DAEMON_CPPFLAGS = -DPLUGINDIR='"$(PLUGINDIR)"'
@@ -112,7 +131,7 @@ PYTHON     ?= /usr/bin/python3
 # Not in git; a tarball has them.
 DASHBOARDS := $(addprefix contrib/grafana/smaps-,influxdb.json prometheus.json)
 
-.PHONY: all deps demo run-demo check run-check need-cmocka check-unit check-corpus \
+.PHONY: all plugin deps demo run-demo check run-check need-cmocka check-unit check-corpus \
   check-integration check-arch check-vm print-unit soak ablate fuzz run-fuzz coverage bench run-bench lint \
   distcheck install uninstall \
   deb rpm release clean help always
@@ -121,25 +140,36 @@ DASHBOARDS := $(addprefix contrib/grafana/smaps-,influxdb.json prometheus.json)
 
 all: $(PLUGIN) $(REPORT) $(DASHBOARDS)
 
+plugin: $(PLUGIN)
+
 # The file changes with the flags and the version, and then all objects are
 # rebuilt. `install` alone does not check it: root may have other flags in the
 # environment than the user who has built. Nothing is built where the compiler or
 # the package of a header is missing.
-NEEDED_HEADERS := stdio.h curses.h yajl/yajl_parse.h collectd/core/daemon/collectd.h \
-  collectd/core/daemon/plugin.h
+NEEDED_HEADERS := stdio.h yajl/yajl_parse.h daemon/collectd.h daemon/plugin.h
 COMPILER_DEPS  := deps-build$(if $(findstring clang,$(CC)),-dist)
 FLAGS := $(CC) $(OWN_CPPFLAGS) $(CORE_CPPFLAGS) $(COLLECTD_CPPFLAGS) $(DAEMON_CPPFLAGS) \
   $(OWN_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 ifneq ($(MAKECMDGOALS),install)
 $(B)/flags: always
 endif
+can_include = printf '\#include <%s>\n' $(1) | $(FLAGS) -E -x c - >/dev/null
+NAME_DEPS   = { echo 'run: sudo make $(COMPILER_DEPS)' >&2; exit 1; }
 $(B)/flags:
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(subst ','\'',$(FLAGS))' | cmp -s - $@ || { \
-	  { command -v bison && command -v flex && \
-	    printf '#include <%s>\n' $(NEEDED_HEADERS) | $(FLAGS) -E -x c -; } >/dev/null || \
-	    { echo 'run: sudo make $(COMPILER_DEPS)' >&2; exit 1; }; \
+	  $(call can_include,$(NEEDED_HEADERS)) || $(NAME_DEPS); \
 	  printf '%s\n' '$(subst ','\'',$(FLAGS))' >$@; }
+
+# What smaps-report needs in addition; the plugin alone builds without.
+ifneq ($(MAKECMDGOALS),plugin)
+$(B)/flags: | $(B)/report-tools
+endif
+$(B)/report-tools:
+	@mkdir -p $(@D)
+	@{ command -v bison && command -v flex; } >/dev/null && \
+	  $(call can_include,curses.h) || $(NAME_DEPS)
+	@touch $@
 
 $(CORE_OBJ) $(REPORT_SRC:%.c=$(B)/%.o): EXTRA_CPPFLAGS = $(CORE_CPPFLAGS)
 $(GLUE_OBJ): EXTRA_CPPFLAGS = $(CORE_CPPFLAGS) $(COLLECTD_CPPFLAGS)
@@ -162,7 +192,7 @@ $(B)/$(OCONFIG)/oconfig.c: $(OCONFIG)/oconfig.c $(B)/flags
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 $(OCONFIG_OBJ): OWN_CPPFLAGS += -I$(OCONFIG) -I$(B)/$(OCONFIG) \
-  -isystem $(COLLECTD_INCLUDE)/collectd/liboconfig
+  -isystem $(LIBOCONFIG)
 # The warnings are those of its authors.
 $(OCONFIG_OBJ): OWN_CFLAGS := $(filter-out -W%,$(OWN_CFLAGS)) -w
 $(OCONFIG_OBJ): %.o: %.c
@@ -375,6 +405,8 @@ clean:
 help:
 	@echo 'all                build $(PLUGIN), $(REPORT)'
 	@echo '                   and the dashboards of contrib/grafana'
+	@echo 'plugin             build the plugin alone: no curses, bison, flex and Python;'
+	@echo '                   COLLECTD_SRC=dir takes the headers of a source tree of collectd'
 	@echo 'demo               show how the memory of this host is used now'
 	@echo 'deps               install the packages for building and testing'
 	@echo 'check              run all tests that can run here (check-unit, check-corpus,'
@@ -386,7 +418,8 @@ help:
 	@echo '  PROFILE=asan     with any target: other flags, in build/asan; also tsan, clang,'
 	@echo '                   debug, release, m32'
 	@echo 'check-arch         run unit tests, corpora and collectd emulated: arm64 armhf i386'
-	@echo '                   s390x ppc64el riscv64; ARCH="arm64 s390x" picks some'
+	@echo '                   s390x ppc64el riscv64 loong64, and with musl; ARCH="arm64 musl"'
+	@echo '                   picks some'
 	@echo 'check-vm           as root: install and try the package in virtual machines'
 	@echo '                   with Debian 11 to 13 and sid; VM=trixie picks, as TESTS does;'
 	@echo '                   VM=sid-average builds a kernel that estimates shared pages'

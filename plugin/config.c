@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include <collectd/core/daemon/plugin.h>
+#include <daemon/plugin.h>
 
 #include <ctype.h>
 #include <strings.h>

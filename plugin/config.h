@@ -2,8 +2,8 @@
 #ifndef SMAPS_PLUGIN_CONFIG_H
 #define SMAPS_PLUGIN_CONFIG_H
 
-#include <collectd/core/daemon/collectd.h>
-#include <collectd/liboconfig/oconfig.h>
+#include <daemon/collectd.h>
+#include <liboconfig/oconfig.h>
 
 #include <smaps/settings.h>
 

@@ -2,8 +2,8 @@
 #ifndef SMAPS_PLUGIN_LOG_H
 #define SMAPS_PLUGIN_LOG_H
 
-#include <collectd/core/daemon/collectd.h>
-#include <collectd/core/daemon/plugin.h>
+#include <daemon/collectd.h>
+#include <daemon/plugin.h>
 
 #include <smaps/collector.h>
 

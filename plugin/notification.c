@@ -1,7 +1,7 @@
 #include "notification.h"
 
-#include <collectd/core/daemon/collectd.h>
-#include <collectd/core/daemon/plugin.h>
+#include <daemon/collectd.h>
+#include <daemon/plugin.h>
 
 #include <smaps/format.h>
 #include <smaps/store.h>

@@ -4,7 +4,7 @@
 #include "liboconfig/aux_types.h"
 #include "memory.h"
 
-#include <collectd/core/daemon/plugin.h>
+#include <daemon/plugin.h>
 
 #include <ctype.h>
 #include <dirent.h>

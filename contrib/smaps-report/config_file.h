@@ -7,8 +7,8 @@
 #ifndef REPORT_CONFIG_FILE_H
 #define REPORT_CONFIG_FILE_H
 
-#include <collectd/core/daemon/collectd.h>
-#include <collectd/liboconfig/oconfig.h>
+#include <daemon/collectd.h>
+#include <liboconfig/oconfig.h>
 
 /* How deep Include may nest, the first file included. */
 #define CONFIG_FILE_DEPTH 8

@@ -1,7 +1,7 @@
 #include "hints.h"
 
-#include <collectd/core/daemon/collectd.h>
-#include <collectd/core/daemon/plugin.h>
+#include <daemon/collectd.h>
+#include <daemon/plugin.h>
 
 #include <ctype.h>
 #include <errno.h>

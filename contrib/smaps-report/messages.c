@@ -3,8 +3,8 @@
 #include "memory.h"
 #include "text.h"
 
-#include <collectd/core/daemon/collectd.h>
-#include <collectd/core/daemon/plugin.h>
+#include <daemon/collectd.h>
+#include <daemon/plugin.h>
 
 #include <pthread.h>
 #include <stdarg.h>

@@ -225,6 +225,50 @@ class Compiler(unittest.TestCase):
     def test_without_headers(self):
         self.assert_told("deps-build", "CPPFLAGS=-nostdinc")
 
+    def hide_curses(self):
+        directory = harness.stage().new_directory()
+        (directory / "curses.h").write_text("#error")
+        return f"CPPFLAGS=-I{directory}"
+
+    def test_without_curses(self):
+        self.assert_told("deps-build", self.hide_curses())
+
+    def make_sources(self):
+        """The tree of collectd, not configured: its headers are where those of
+        the package were taken from."""
+        tree = harness.stage().new_directory()
+        (tree / "src").mkdir()
+        installed = pathlib.Path("/usr/include/collectd")
+        for path in *installed.glob("core/*/"), installed / "liboconfig":
+            (tree / "src" / path.name).symlink_to(path)
+        (tree / "version-gen.sh").write_text('DEFAULT_VERSION="5.99.0.git"\n')
+        return tree
+
+    def test_plugin_alone_needs_no_tool_and_library_of_the_report(self):
+        """Nor a package with collectd's headers."""
+        none = harness.stage().new_directory()
+        for name in "bison", "flex", "python3":
+            (none / name).write_text("#!/bin/sh\nexit 1\n")
+            (none / name).chmod(0o755)
+        done, build = self.make(
+            "-j2", "plugin", "CFLAGS=-O0 -Werror", self.hide_curses(),
+            f"PATH={none}:{os.environ['PATH']}", f"PYTHON={none}/python3",
+            f"COLLECTD_SRC={self.make_sources()}",
+        )
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertFalse((build / "smaps-report").exists())
+        self.assertIn(
+            b", collectd 5.99.0.git, ", (build / "smaps.so").read_bytes()
+        )
+
+    def test_sources_that_are_none_are_refused(self):
+        done, _ = self.make("plugin", "COLLECTD_SRC=/nonexistent")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(
+            "COLLECTD_SRC=/nonexistent: expected the sources of collectd, with "
+            "src/daemon/plugin.h", done.stdout,
+        )
+
 
 class LeftOut(unittest.TestCase):
     """`make check` of a user installs nothing, runs what can run here, and names

@@ -2,8 +2,8 @@
 #ifndef SMAPS_TESTS_ITEMS_H
 #define SMAPS_TESTS_ITEMS_H
 
-#include <collectd/core/daemon/collectd.h>
-#include <collectd/liboconfig/oconfig.h>
+#include <daemon/collectd.h>
+#include <liboconfig/oconfig.h>
 
 /* <Plugin smaps> with the items of a text, as a user writes them, but with ' in
  * place of ". To be freed by items_free(). */

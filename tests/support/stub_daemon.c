@@ -1,6 +1,6 @@
 #include "stub_daemon.h"
 
-#include <collectd/core/daemon/utils_cache.h>
+#include <daemon/utils_cache.h>
 
 #include <pthread.h>
 

@@ -3,8 +3,8 @@
 #ifndef SMAPS_TESTS_STUB_DAEMON_H
 #define SMAPS_TESTS_STUB_DAEMON_H
 
-#include <collectd/core/daemon/collectd.h>
-#include <collectd/core/daemon/plugin.h>
+#include <daemon/collectd.h>
+#include <daemon/plugin.h>
 
 #define STUB_VALUES_MAX 4096
 #define STUB_LOGS_MAX 64
