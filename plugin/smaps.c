@@ -2,56 +2,25 @@
  * The smaps plugin of collectd: memory of process groups as PSS, USS, swap.
  *
  *   smaps.c          the callbacks of collectd: configure, start, read, stop;
- *                    results to value lists
+ *                    results to values
+ *   values.c         a value to the daemon
  *   config.c         <Plugin smaps> to settings
  *   log.c            problems of a cycle to log lines
  *   notification.c   notifications to captures, alarms and captures to
  *                    notifications
  *   core/            all other code; contrib/HACKING has the map
  */
-#include <collectd/core/daemon/collectd.h>
-#include <collectd/core/daemon/plugin.h>
+#include <daemon/collectd.h>
+#include <daemon/plugin.h>
 
 #include "config.h"
 #include "log.h"
 #include "notification.h"
+#include "values.h"
 
 #include <smaps/collector.h>
 
 #include <sys/utsname.h>
-
-#define VALUES_MAX 2
-
-/* Only this function has to change for collectd 6: see contrib/HACKING. */
-static value_list_t name_values(const char *group, const char *type,
-                                const char *type_instance) {
-  value_list_t vl = VALUE_LIST_INIT;
-
-  snprintf(vl.host, sizeof(vl.host), "%s", hostname_g);
-  snprintf(vl.plugin, sizeof(vl.plugin), "smaps");
-  snprintf(vl.plugin_instance, sizeof(vl.plugin_instance), "%s", group);
-  snprintf(vl.type, sizeof(vl.type), "%s", type);
-  snprintf(vl.type_instance, sizeof(vl.type_instance), "%s", type_instance);
-  return vl;
-}
-
-static void submit(cdtime_t now, const char *group, const char *type,
-                   const char *type_instance, const double *values, size_t n) {
-  value_list_t vl = name_values(group, type, type_instance);
-  bool is_derive = strcmp(type, "total_events") == 0;
-  value_t list[VALUES_MAX];
-
-  /* A DERIVE has no NaN: while it is unknown, it is missing. */
-  if (is_derive && isnan(values[0]))
-    return;
-  for (size_t i = 0; i < n; i++)
-    list[i] = is_derive ? (value_t){.derive = (derive_t)values[i]}
-                        : (value_t){.gauge = values[i]};
-  vl.values = list;
-  vl.values_len = n;
-  vl.time = now;
-  plugin_dispatch_values(&vl);
-}
 
 /* --- the values of groups --- */
 
@@ -63,8 +32,8 @@ static void submit_group(cdtime_t now, const struct group *g,
   unsigned cursor = 0;
 
   while (metric_next(&subject, g->report, context, &cursor, &value))
-    submit(now, g->name, value.type, value.type_instance, value.values,
-           value.n);
+    values_submit(now, g->name, value.type, value.type_instance, value.values,
+                  value.n);
 }
 
 /* --- the values of the host and of the plugin --- */
@@ -79,10 +48,10 @@ static void submit_host(cdtime_t now, const struct host_account *host,
     double bytes = (double)v.bytes, percent = 100 * bytes / (double)mem_total;
 
     if (report->absolute != CHOICE_NO)
-      submit(now, GROUP_NAME_OF_HOST, v.is_part ? "memory" : "bytes", v.name,
-             &bytes, 1);
+      values_submit(now, GROUP_NAME_OF_HOST, v.is_part ? "memory" : "bytes",
+                    v.name, &bytes, 1);
     if (report->percentage == CHOICE_YES && v.is_part)
-      submit(now, GROUP_NAME_OF_HOST, "percent", v.name, &percent, 1);
+      values_submit(now, GROUP_NAME_OF_HOST, "percent", v.name, &percent, 1);
   }
 }
 
@@ -111,8 +80,8 @@ static void submit_counts(cdtime_t now, const struct collector_counts *c) {
   };
 
   for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
-    submit(now, "", values[i].type, values[i].type_instance, &values[i].value,
-           1);
+    values_submit(now, "", values[i].type, values[i].type_instance,
+                  &values[i].value, 1);
 }
 
 /* Dispatches all results of the last cycle, with one timestamp. */
