@@ -371,6 +371,8 @@ class Versions(unittest.TestCase):
             ("CHANGELOG", r"\n(\d\S+), "),
             ("packaging/debian/changelog", r"\((.+?)\)"),
             ("packaging/rpm/collectd-smaps.spec", r"\nVersion: +(\S+)"),
+            ("packaging/alpine/APKBUILD", r"\npkgver=(\S+)"),
+            ("packaging/openwrt/Makefile", r"\nPKG_VERSION:=(\S+)"),
             ("container/daemonset.yaml", r"/smaps:(\S+)"),
         ):
             with self.subTest(path):
