@@ -255,7 +255,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   require(json_finish(&j, &text, &len) == 0);
   json_done(&j);
   require(len > 0 && !memchr(text, '\0', len));
-  require((char *)memchr(text, '\n', len) == text + len - 1);
+  require((const char *)memchr(text, '\n', len) == text + len - 1);
   read_all(text, len, &script);
   free(text);
   for (size_t i = 0; i < script.n; i++)

@@ -12,8 +12,8 @@
 static void require_name_has_no_say(const char *text, size_t len,
                                     const struct stat_sample *s) {
   static const char name[] = ") R 1 (\n) ";
-  const char *close = memrchr(text, ')', len);
-  size_t before = (size_t)((char *)memchr(text, '(', len) + 1 - text);
+  const char *open = memchr(text, '(', len), *close = memrchr(text, ')', len);
+  size_t before = (size_t)(open + 1 - text);
   size_t behind = len - (size_t)(close - text);
   char *other = malloc(before + strlen(name) + behind);
   struct stat_sample t;
