@@ -23,6 +23,19 @@ static struct collector *collector;
  * set before the first cycle, and does not change. */
 static plugin_ctx_t context;
 
+/*
+ * One whose capture is being written waits for its path, until the next
+ * interval. The writer's thread may be earlier than the cycle that raised it,
+ * or so late that it was sent without.
+ */
+static struct {
+  pthread_mutex_t mutex;
+  uint64_t last_id;     /* those up to here were sent, or wait */
+  struct alarm waiting; /* id 0: none */
+  struct document early;
+  char path[PATH_MAX]; /* of early */
+} own = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
 static atomic_bool has_state_failed;
 
 /* --- notifications in --- */
@@ -76,6 +89,7 @@ static int handle_notification(const notification_t *n, user_data_t *data) {
 }
 
 int notification_start(const struct settings *settings, struct collector *c) {
+  own.last_id = own.waiting.id = own.early.alarm.id = 0;
   atomic_store(&has_state_failed, false);
   if (!settings->capture.directory)
     return 0;
@@ -86,12 +100,6 @@ int notification_start(const struct settings *settings, struct collector *c) {
   return plugin_register_notification("smaps", handle_notification, NULL) == 0
              ? 0
              : -EIO;
-}
-
-void notification_stop(void) {
-  pthread_mutex_lock(&mutex);
-  collector = NULL;
-  pthread_mutex_unlock(&mutex);
 }
 
 /* --- the line about a capture --- */
@@ -283,9 +291,92 @@ static void dispatch(const struct outgoing *o) {
   plugin_notification_meta_free(n.meta);
 }
 
-void notification_send(const struct alarm *alarm) {
-  dispatch(&(struct outgoing){
-      .group = alarm->group, .alarm = alarm, .summary = &alarm->summary});
+/* --- alarms of the plugin's own --- */
+
+static void send_alarm(const struct alarm *alarm, const struct document *w) {
+  bool has_path = w && !w->error;
+
+  dispatch(
+      &(struct outgoing){.group = alarm->group,
+                         .alarm = alarm,
+                         .summary = has_path ? &w->summary : &alarm->summary,
+                         .path = has_path ? w->path : NULL});
+}
+
+/* Takes the alarm that waits, or only the one with that id. */
+static bool take_waiting(uint64_t id, struct alarm *ret) {
+  bool is_there;
+
+  pthread_mutex_lock(&own.mutex);
+  is_there = own.waiting.id && (!id || own.waiting.id == id);
+  if (is_there) {
+    *ret = own.waiting;
+    own.waiting.id = 0;
+  }
+  pthread_mutex_unlock(&own.mutex);
+  return is_there;
+}
+
+static void send_waiting(void) {
+  struct alarm alarm;
+
+  if (take_waiting(0, &alarm))
+    send_alarm(&alarm, NULL);
+}
+
+/* True if its capture was written already; else it waits. */
+static bool take_early(const struct alarm *alarm, struct document *ret) {
+  bool is_there;
+
+  pthread_mutex_lock(&own.mutex);
+  own.last_id = alarm->id;
+  is_there = own.early.alarm.id == alarm->id;
+  if (is_there)
+    *ret = own.early;
+  else if (alarm->has_capture)
+    own.waiting = *alarm;
+  pthread_mutex_unlock(&own.mutex);
+  return is_there;
+}
+
+void notification_send(const struct alarm *alarms, size_t n) {
+  send_waiting();
+  for (size_t i = 0; i < n; i++) {
+    struct document early;
+
+    if (take_early(&alarms[i], &early))
+      send_alarm(&alarms[i], &early);
+    else if (!alarms[i].has_capture)
+      send_alarm(&alarms[i], NULL);
+  }
+}
+
+void notification_stop(void) {
+  send_waiting();
+  pthread_mutex_lock(&mutex);
+  collector = NULL;
+  pthread_mutex_unlock(&mutex);
+}
+
+/* False if the alarm was sent before its capture was written. */
+static bool send_with_capture(const struct document *w) {
+  struct alarm alarm;
+  bool is_early;
+
+  pthread_mutex_lock(&own.mutex);
+  is_early = w->alarm.id > own.last_id;
+  if (is_early) {
+    own.early = *w;
+    copy(own.path, sizeof(own.path), w->path);
+    own.early.path = own.path;
+  }
+  pthread_mutex_unlock(&own.mutex);
+  if (is_early)
+    return true;
+  if (!take_waiting(w->alarm.id, &alarm))
+    return false;
+  send_alarm(&alarm, w);
+  return true;
 }
 
 /* --- files out --- */
@@ -298,12 +389,16 @@ static const char *explain(const struct document *w) {
 static void report_capture(const struct document *w) {
   char summary[SUMMARY_SIZE];
 
+  bool is_sent;
+
   plugin_set_ctx(context);
-  if (!w->error || w->alarm.is_own)
-    dispatch(&(struct outgoing){.group = w->subject,
-                                .alarm = w->alarm.is_own ? &w->alarm : NULL,
-                                .summary = &w->summary,
-                                .path = w->error ? NULL : w->path});
+  is_sent = w->alarm.is_own && !w->alarm.is_silent && send_with_capture(w);
+  if (!w->error && w->alarm.is_silent)
+    NOTICE("smaps plugin: <Capture>: %s; the capture is in \"%s\"",
+           w->alarm.message, w->path);
+  else if (!w->error && !is_sent)
+    dispatch(&(struct outgoing){
+        .group = w->subject, .summary = &w->summary, .path = w->path});
   if (!w->error)
     return;
   format_summary(&w->summary, summary, sizeof(summary));

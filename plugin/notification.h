@@ -12,8 +12,9 @@ int notification_start(const struct settings *settings,
 /* Called before the collector is freed. */
 void notification_stop(void);
 
-/* Sends an alarm of the plugin's own, without a capture. */
-void notification_send(const struct alarm *alarm);
+/* Sends the alarms of a cycle; one with a capture that is not written yet by
+ * the next call at the latest. */
+void notification_send(const struct alarm *alarms, size_t n);
 
 /* For collector_hooks: logs a failure, sends a notification for a capture,
  * and the alarm that it was made for. */

@@ -99,11 +99,6 @@ static void submit_all(const struct collector *c,
   submit_counts(now, &r->counts);
 }
 
-static void send_alarms(const struct cycle_results *r) {
-  for (size_t i = 0; i < r->n_alarms; i++)
-    notification_send(&r->alarms[i]);
-}
-
 /* --- callbacks --- */
 
 static struct {
@@ -144,7 +139,8 @@ static int smaps_read(user_data_t *data) {
   if (rc < 0)
     return -1;
   submit_all(plugin.collector, &plugin.settings);
-  send_alarms(collector_results(plugin.collector));
+  notification_send(collector_results(plugin.collector)->alarms,
+                    collector_results(plugin.collector)->n_alarms);
   return 0;
 }
 

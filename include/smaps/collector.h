@@ -29,7 +29,7 @@ struct cycle_results {
   struct host_account host; /* without parts unless the host is seen */
   bool averages_mapcounts;  /* kernel_averages_mapcounts(), proc/kernel.h */
   bool is_captured;         /* procfs_is_captured(), proc/procfs.h */
-  /* To be sent now; those with a capture come with its document. */
+  /* To be sent; one with has_capture when its document is written. */
   const struct alarm *alarms;
   size_t n_alarms;
   /* 0, 1 if no snapshot was due, or the error of one that was not made. */

@@ -302,6 +302,7 @@ int collector_cycle(struct collector *c) {
   c->results.alarms = c->alarms.told;
   c->results.n_alarms = c->alarms.n;
   c->results.snapshot_error = recorder_run(&c->recorder, &c->scene, now_ns);
+  alarms_note_capture(&c->alarms, &c->recorder);
   count_all(c, now_ns);
   c->is_whole = true;
   return 0;

@@ -46,8 +46,11 @@ struct watched_cgroup {
   /* The results of this cycle. */
   bool was_removed;          /* even if it was made again */
   uint64_t counted, missing; /* new kills: its own; those of its parent */
-  uint64_t oomd_counted;     /* new kills by systemd-oomd */
-  bool has_oomd_tried; /* at the last reading, and had noted no kill yet */
+  /* Its count when it was read for the last time, and the directory; 0: it was
+   * not. */
+  uint64_t ended_kills, ended_ino;
+  uint64_t oomd_counted; /* new kills by systemd-oomd */
+  bool has_oomd_tried;   /* at the last reading, and had noted no kill yet */
 
   struct recent_kills kills, oomd_kills;
 
@@ -221,6 +224,8 @@ static void set_state(const struct cgroup_watch *w, struct watched_cgroup *c,
     assert(c->state != WATCH_ENDED);
     forget_place(w, c);
     c->now.memory.known &= CGROUP_COUNTED;
+    c->ended_kills = c->now.has_kills ? c->now.kills : 0;
+    c->ended_ino = c->now.has_kills ? c->now.ino : 0;
     c->now.has_kills = c->now.has_parent_kills = false;
     c->now.oomd.is_known = c->now.stalls.is_known = false;
     break;
@@ -370,6 +375,8 @@ static void compare_counts(const struct cgroup_watch *w,
   if (before->has_kills) {
     c->was_removed = now->is_gone || is_new;
     c->counted = minus(now->kills, is_new ? 0 : before->kills);
+  } else if (now->has_kills && c->ended_ino == now->ino) {
+    c->counted = minus(now->kills, c->ended_kills);
   } else if (now->has_kills && w->cycles > 1 && c->serial > w->nodes_before) {
     c->counted = min(now->kills, w->new_host_kills);
   }

@@ -8,8 +8,11 @@
 #define KILLS_TOLD_AGAIN_NS (300 * NS_PER_S)
 /* The end of a process is seen up to some intervals after its kill. */
 #define END_AFTER_KILL_NS (60 * NS_PER_S)
-#define LIMIT_HYSTERESIS 2
+#define END_AFTER_KILL_INTERVALS 3
+#define LIMIT_HYSTERESIS 0.98
 #define SOON_PARTS 12
+#define SOON_RUNS 3
+#define UNSURE_NS (3600 * NS_PER_S)
 
 #define BIT(cause) (1U << ALARM_##cause)
 /* Causes that tell the same story: the second of them is not told. */
@@ -27,7 +30,9 @@ static const uint8_t runs_needed[ALARM_CAUSES][2] = {
 
 static enum verdict judge_end(struct alarm_state *a,
                               const struct alarm_sample *s) {
-  if (!s->is_fixed || !s->is_seen)
+  if (!s->is_fixed)
+    return OFF;
+  if (!s->is_seen)
     return UNSURE;
   a->had_members |= s->has_members;
   return a->had_members && !s->has_members ? ON : OFF;
@@ -37,7 +42,7 @@ static enum verdict judge_limit(const struct alarm_state *a,
                                 const struct alarm_policy *p,
                                 const struct alarm_sample *s) {
   bool is_on = a->causes & BIT(CGROUP_LIMIT);
-  double least = (double)p->limit_percent - (is_on ? LIMIT_HYSTERESIS : 0);
+  double least = (double)p->limit_percent * (is_on ? LIMIT_HYSTERESIS : 1);
 
   if (isnan(s->used_percent))
     return s->has_members ? UNSURE : OFF;
@@ -48,22 +53,30 @@ static enum verdict judge_growth(struct alarm_state *a,
                                  const struct alarm_policy *p,
                                  const struct alarm_sample *s) {
   double within = (double)p->full_within_ns / (double)NS_PER_S;
+  double until = s->seconds_until_full;
 
   if (!s->has_members)
     return OFF;
-  if (isnan(s->growth) || (s->growth > 0 && isnan(s->seconds_until_full)))
+  if (isnan(s->growth) || (s->growth > 0 && isnan(until)))
     return UNSURE;
   if (s->growth <= 0)
     return OFF;
-  a->is_soon |= s->seconds_until_full < within / SOON_PARTS;
-  return s->seconds_until_full < within ? ON : OFF;
+  if (until >= within / SOON_PARTS)
+    a->soon_runs = 0;
+  else if (a->soon_runs < SOON_RUNS)
+    a->soon_runs++;
+  a->is_soon |= a->soon_runs == SOON_RUNS;
+  return until < within || a->causes & BIT(GROWTH) ? ON : OFF;
 }
 
 static enum verdict judge_unknown(struct alarm_state *a,
                                   const struct alarm_sample *s) {
-  a->was_known |= s->is_known && s->has_members;
-  if (!s->has_members && s->is_seen)
+  /* What has ended has no memory that could become unknown. */
+  if (!s->has_members && s->is_seen) {
+    a->was_known = false;
     return OFF;
+  }
+  a->was_known |= s->is_known && s->has_members;
   return a->was_known && !s->is_known ? ON : OFF;
 }
 
@@ -90,12 +103,17 @@ static enum verdict judge(struct alarm_state *a, const struct alarm_policy *p,
 }
 
 static void note_cause(struct alarm_state *a, enum alarm_cause cause,
-                       enum verdict verdict) {
+                       enum verdict verdict, uint64_t now_ns) {
   unsigned bit = 1U << cause;
   bool is_on = a->causes & bit;
 
-  if (verdict == UNSURE)
+  if (verdict != UNSURE || !a->sure_ns[cause])
+    a->sure_ns[cause] = now_ns;
+  if (verdict == UNSURE) {
+    if (now_ns - a->sure_ns[cause] >= UNSURE_NS)
+      a->causes &= ~bit;
     return;
+  }
   if ((verdict == ON) == is_on) {
     a->runs[cause] = 0;
     return;
@@ -106,19 +124,48 @@ static void note_cause(struct alarm_state *a, enum alarm_cause cause,
   a->causes ^= bit;
 }
 
-static enum severity severity_of(const struct alarm_state *a) {
-  if (a->causes & (BIT(OOM_KILL) | BIT(ENDED)) ||
-      (a->causes & BIT(GROWTH) && a->is_soon))
-    return SEVERITY_FAILURE;
-  return a->causes ? SEVERITY_WARNING : SEVERITY_NONE;
+static void note_kills(struct alarm_state *a, const struct alarm_sample *s) {
+  if (s->new_kills > 0) {
+    a->kill_ns = s->time_ns;
+    a->since_kill = 0;
+  } else if (a->since_kill < UINT8_MAX) {
+    a->since_kill++;
+  }
+  a->has_new_kill |= s->new_kills > 0 && a->causes & BIT(OOM_KILL);
 }
 
-/* Causes that are on and need not be told. */
+/* Those that this interval has confirmed: the others are about to end. */
+static unsigned confirmed(const struct alarm_state *a) {
+  unsigned causes = a->causes;
+
+  for (int i = 0; i < ALARM_CAUSES; i++)
+    if (a->runs[i] > 0)
+      causes &= ~(1U << i);
+  return causes;
+}
+
+static enum severity severity_of(unsigned causes, bool is_soon) {
+  if (causes & (BIT(OOM_KILL) | BIT(ENDED)) ||
+      (causes & BIT(GROWTH) && is_soon))
+    return SEVERITY_FAILURE;
+  return causes ? SEVERITY_WARNING : SEVERITY_NONE;
+}
+
+/* Causes that need not be told if they are on. */
 static unsigned belong_to_story(const struct alarm_state *a, uint64_t now_ns) {
-  bool was_killed =
-      a->kill_told_ns && now_ns - a->kill_told_ns < END_AFTER_KILL_NS;
+  bool was_killed = a->kill_ns && (now_ns - a->kill_ns < END_AFTER_KILL_NS ||
+                                   a->since_kill <= END_AFTER_KILL_INTERVALS);
 
   return (a->told & FILLING ? FILLING : 0) | (was_killed ? BIT(ENDED) : 0);
+}
+
+static void note_story(struct alarm_state *a, uint64_t now_ns) {
+  unsigned silent;
+
+  a->told &= a->causes;
+  silent = a->causes & ~a->told & belong_to_story(a, now_ns);
+  a->wants_evidence |= silent & BIT(CGROUP_LIMIT);
+  a->told |= silent;
 }
 
 enum severity alarm_note(struct alarm_state *a, const struct alarm_policy *p,
@@ -126,22 +173,21 @@ enum severity alarm_note(struct alarm_state *a, const struct alarm_policy *p,
   enum severity severity;
 
   for (enum alarm_cause i = 0; i < ALARM_CAUSES; i++)
-    note_cause(a, i, judge(a, p, s, i));
+    note_cause(a, i, judge(a, p, s, i), s->time_ns);
   if (!(a->causes & BIT(GROWTH)) && a->runs[ALARM_GROWTH] == 0)
     a->is_soon = false;
   if (a->causes && !a->seen)
     a->since_ns = s->time_ns;
   a->seen |= a->causes;
-  a->told &= a->causes;
-  a->told |= a->causes & belong_to_story(a, s->time_ns);
-  a->has_new_kill |= s->new_kills > 0 && a->causes & BIT(OOM_KILL);
-  severity = severity_of(a);
-  if (!severity) {
+  note_kills(a, s);
+  note_story(a, s->time_ns);
+  if (!a->causes) {
     if (!a->severity) /* it ended before it was told */
       a->seen = 0;
     return a->severity ? SEVERITY_OKAY : SEVERITY_NONE;
   }
-  if (severity > a->severity || a->causes & ~a->told ||
+  severity = severity_of(confirmed(a), a->is_soon);
+  if (severity > a->severity || confirmed(a) & ~a->told ||
       (a->has_new_kill && s->time_ns - a->kill_told_ns >= KILLS_TOLD_AGAIN_NS))
     return severity;
   return SEVERITY_NONE;
@@ -163,7 +209,8 @@ void alarm_told(struct alarm_state *a, enum severity severity,
 }
 
 enum alarm_cause alarm_worst(const struct alarm_state *a) {
-  unsigned causes = a->causes ? a->causes : a->seen;
+  unsigned fresh = confirmed(a) & ~a->told;
+  unsigned causes = fresh ? fresh : a->causes ? a->causes : a->seen;
   enum alarm_cause worst = 0;
 
   assert(causes);

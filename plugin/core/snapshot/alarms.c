@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arith.h"
 #include <smaps/format.h>
 
 /* --- what is noted --- */
@@ -49,8 +50,7 @@ static struct alarm_sample sample_of_host(const struct collector_counts *c,
   return (struct alarm_sample){.time_ns = s->cycle->now_ns,
                                .is_seen = true,
                                .has_members = true,
-                               .is_known =
-                                   c->denied + c->hung + c->unidentified == 0,
+                               .is_known = c->hung + c->unidentified == 0,
                                .used_percent = (double)NAN,
                                .growth = (double)NAN,
                                .seconds_until_full = (double)NAN};
@@ -89,18 +89,26 @@ __attribute__((format(printf, 2, 3))) static void add(struct sentence *t,
 
 /* The time of day of a time of the cycle's clock. */
 static uint64_t time_of_day(const struct scene *s, uint64_t ns) {
-  return s->time_ns - (s->cycle->now_ns - ns);
+  return minus(s->time_ns, s->cycle->now_ns - ns);
 }
 
 static void add_kills(struct sentence *t, const struct subject *s) {
   uint64_t n = kills_of(s->group->cgroup);
+  struct summary_process gone;
+  char amount[FORMAT_SIZE];
 
   add(t, "%" PRIu64 " process%s killed for memory in the last hour", n,
       n == 1 ? "" : "es");
+  if (s->state->has_new_kill && last_known_gone(s->group, s->scene, &gone))
+    add(t, "%" PRIu32 " %s of %s is gone", gone.pid, gone.comm,
+        format_amount(gone.bytes, amount));
+  if (s->group->usage.processes == 0)
+    add(t, "no process is left");
 }
 
+/* A kill has said it. */
 static void add_end(struct sentence *t, const struct subject *s) {
-  if (s->group->usage.processes == 0)
+  if (!(s->state->causes & 1U << ALARM_OOM_KILL))
     add(t, "no process is left");
 }
 
@@ -134,10 +142,14 @@ static void add_unknown(struct sentence *t, const struct subject *s) {
   const struct collector_counts *c = s->counts;
 
   if (!s->group)
-    add(t, "%" PRIu64 " processes hang, %" PRIu64 " are unidentified", c->hung,
-        c->unidentified);
+    add(t,
+        "reading hangs of %" PRIu64 ", and %" PRIu64
+        " of its processes are unidentified",
+        c->hung, c->unidentified);
   else if (s->group->usage.is_unseen)
-    add(t, "its memory is unknown: an unidentified process may be its last");
+    add(t,
+        "its memory is unknown: a process that is hidden or unidentified may "
+        "be its last");
   else
     add(t,
         "its memory is unknown: %" PRIu64 " of %" PRIu64
@@ -167,6 +179,16 @@ static void add_past(struct sentence *t, const struct subject *s) {
       add(t, "%s", words[i]);
 }
 
+/* Not if it is about to end. After a kill or an end, growth and limit are of
+ * what is not there any more. */
+static bool is_worth_a_clause(const struct alarm_state *a, int cause) {
+  const unsigned lost = 1U << ALARM_OOM_KILL | 1U << ALARM_ENDED;
+  bool is_lost = a->causes & lost;
+
+  return a->causes >> cause & 1 && a->runs[cause] == 0 &&
+         (!is_lost || lost >> cause & 1);
+}
+
 static void describe(const struct subject *s, enum severity severity, char *ret,
                      size_t size) {
   struct sentence t = {.text = ret, .size = size, .separator = ""};
@@ -179,17 +201,32 @@ static void describe(const struct subject *s, enum severity severity, char *ret,
     return;
   }
   for (int i = 0; i < ALARM_CAUSES; i++)
-    if (s->state->causes >> i & 1)
+    if (is_worth_a_clause(s->state, i))
       clauses[i](&t, s);
 }
 
 /* --- telling --- */
 
+#define KEY(name, key, words) #key,
+static const char *const keys[] = {ALARM_TABLE(KEY)};
+#undef KEY
+
+/* Without members, what it was; nothing if that was not noted. */
+static struct summary summary_of(const struct group *g, const struct scene *s) {
+  struct summary sum = {.has_pss = false};
+
+  if (g->usage.processes > 0)
+    return last_known_now(g, s);
+  if (!g->last)
+    return sum;
+  sum = last_known_summary(&g->last->state);
+  sum.has_ended = true;
+  sum.ended_ns = s->cycle->now_ns - g->last->state.cycle_ns;
+  return sum;
+}
+
 static void make(const struct subject *s, enum severity severity,
                  struct alarm *ret) {
-#define KEY(name, key, words) #key,
-  static const char *const keys[] = {ALARM_TABLE(KEY)};
-#undef KEY
   bool is_over = severity == SEVERITY_OKAY;
 
   *ret = (struct alarm){.severity = severity,
@@ -198,32 +235,81 @@ static void make(const struct subject *s, enum severity severity,
                         .since_ns = time_of_day(s->scene, s->state->since_ns)};
   if (s->group) {
     memcpy(ret->group, s->group->name, sizeof(ret->group));
-    if (!is_over && s->group->usage.processes > 0)
-      ret->summary = last_known_now(s->group, s->scene);
+    if (!is_over)
+      ret->summary = summary_of(s->group, s->scene);
   }
   snprintf(ret->type_instance, sizeof(ret->type_instance), "%s",
            keys[alarm_worst(s->state)]);
   describe(s, severity, ret->message, sizeof(ret->message));
 }
 
+/* Above those of severities, which are bits. */
+#define RANKS (SEVERITY_FAILURE << 1)
+
+static void raise(struct alarms *a, struct recorder *r, struct alarm *alarm) {
+  alarm->id = ++a->last_id;
+  if (*alarm->group)
+    recorder_raise(r, alarm);
+}
+
 static void tell(struct alarms *a, const struct subject *s,
                  struct alarm_state *state, enum severity severity,
                  struct recorder *r) {
-  struct alarm *next = &a->told[a->n];
+  struct alarm *next = &a->told[a->n++];
 
   make(s, severity, next);
   alarm_told(state, severity, s->scene->cycle->now_ns);
-  if (!s->group || !recorder_raise(r, next))
-    a->n++;
+  state->due = SEVERITY_NONE;
+  raise(a, r, next);
 }
 
+/* It shows what is in the group before anything is killed. */
+static void capture_silently(struct alarms *a, const struct subject *s,
+                             struct recorder *r) {
+  struct alarm alarm;
+
+  make(s, SEVERITY_WARNING, &alarm);
+  alarm.is_silent = true;
+  strcpy(alarm.type_instance, keys[ALARM_CGROUP_LIMIT]);
+  raise(a, r, &alarm);
+}
+
+/* Notes a group, or the host; what is to be told stays in state->due. */
 static void note(struct alarms *a, const struct subject *s,
                  struct alarm_state *state, const struct alarm_policy *policy,
                  const struct alarm_sample *sample, struct recorder *r) {
-  enum severity severity = alarm_note(state, policy, sample);
+  state->due = alarm_note(state, policy, sample);
+  if (state->wants_evidence && s->group)
+    capture_silently(a, s, r);
+  state->wants_evidence = false;
+}
 
-  if (severity && a->n < ALARMS_TOLD_MOST)
-    tell(a, s, state, severity, r);
+/* The worst first, and kills before what else is a failure. */
+static unsigned rank_of(const struct alarm_state *a) {
+  return a->due == SEVERITY_FAILURE && a->has_new_kill ? RANKS : a->due;
+}
+
+static void tell_all(struct alarms *a, const struct scene *s,
+                     const struct collector_counts *counts,
+                     struct recorder *r) {
+  struct subject host = {.state = &a->host, .scene = s, .counts = counts};
+
+  for (unsigned rank = RANKS; rank > 0; rank >>= 1) {
+    if (rank_of(&a->host) == rank && a->n < ALARMS_TOLD_MOST)
+      tell(a, &host, &a->host, a->host.due, r);
+    for (size_t i = 0; i < s->groups->n && a->n < ALARMS_TOLD_MOST; i++) {
+      struct group *g = s->groups->groups[i];
+      struct subject group = {.group = g, .state = &g->alarm, .scene = s};
+
+      if (rank_of(&g->alarm) == rank)
+        tell(a, &group, &g->alarm, g->alarm.due, r);
+    }
+  }
+}
+
+void alarms_note_capture(struct alarms *a, const struct recorder *r) {
+  for (size_t i = 0; i < a->n; i++)
+    a->told[i].has_capture = recorder_has_captured(r, a->told[i].id);
 }
 
 /* Kills since the end of an earlier run, whose alarm about kills goes on. */
@@ -255,4 +341,5 @@ void alarms_run(struct alarms *a, const struct scene *s,
     sample = sample_of(g, s);
     note(a, &group, &g->alarm, &g->report->alarms, &sample, r);
   }
+  tell_all(a, s, counts, r);
 }

@@ -57,7 +57,10 @@ struct alarm {
   char message[256];
   /* Of the plugin's own, report/alarm.h: type_instance is the worst cause. */
   bool is_own;
-  uint64_t since_ns;      /* since the Epoch */
+  uint64_t id;       /* of those, from 1 on */
+  bool has_capture;  /* its document was given to the writer in this cycle */
+  bool is_silent;    /* it is not sent: there is only a capture */
+  uint64_t since_ns; /* since the Epoch */
   struct summary summary; /* without PSS: unknown, or it has no members */
 };
 

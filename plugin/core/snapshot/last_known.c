@@ -216,6 +216,24 @@ struct summary last_known_summary(const struct last_state *l) {
   return sum;
 }
 
+bool last_known_gone(const struct group *g, const struct scene *s,
+                     struct summary_process *ret) {
+  const struct last_state *l = g->last ? &g->last->state : NULL;
+  struct summary sum = {.n = 0};
+
+  for (size_t i = 0; l && i < l->n; i++) {
+    const struct last_member *m = &l->members[i];
+
+    if (is_there(s, m))
+      continue;
+    add_largest(&sum, m, attributes_get(&m->attributes).value[ATTRIBUTE_COMM],
+                m->usage.rolled_up > 0);
+    *ret = sum.largest[0];
+    return true;
+  }
+  return false;
+}
+
 static bool is_member(const struct process *p, const struct group *g) {
   for (size_t i = 0; i < p->n_groups; i++)
     if (p->groups[i] == g)

@@ -71,6 +71,11 @@ struct summary last_known_sum_up(const struct group *g, const struct scene *s);
 /* The same with its largest members, for a group that was not noted. */
 struct summary last_known_now(const struct group *g, const struct scene *s);
 
+/* The largest member of the cycle before that is not there any more. False if
+ * there is none, or the group was not noted then. */
+bool last_known_gone(const struct group *g, const struct scene *s,
+                     struct summary_process *ret);
+
 /* The same of a state, with its change and its largest members. */
 struct summary last_known_summary(const struct last_state *l);
 

@@ -73,31 +73,31 @@ static bool is_waiting(const struct recorder *r, const struct alarm *alarm) {
 
 /* If the queue is full, the alarm is dropped, or the last one of the queue if
  * that is less severe. */
-static bool add_alarm(struct recorder *r, const struct alarm *alarm) {
+static void add_alarm(struct recorder *r, const struct alarm *alarm) {
   size_t i = r->n_alarms;
 
   if (i == ALARMS_MAX && r->alarms[--i].severity >= alarm->severity)
-    return false;
+    return;
   r->n_alarms = i + 1;
   for (; i > 0 && r->alarms[i - 1].severity < alarm->severity; i--)
     r->alarms[i] = r->alarms[i - 1];
   r->alarms[i] = *alarm;
-  return true;
 }
 
-bool recorder_raise(struct recorder *r, const struct alarm *alarm) {
-  bool will_be_made;
-
+void recorder_raise(struct recorder *r, const struct alarm *alarm) {
   if (!r->writer || !r->settings->capture.directory ||
       !(alarm->severity & r->settings->capture.severities))
-    return false;
+    return;
   pthread_mutex_lock(&r->mutex);
   /* Its capture is made in the next cycle at the earliest. */
-  will_be_made =
-      !is_cooling(r, alarm, r->cycle_ns + r->settings->interval_ns) &&
-      !is_waiting(r, alarm) && add_alarm(r, alarm);
+  if (!is_cooling(r, alarm, r->cycle_ns + r->settings->interval_ns) &&
+      !is_waiting(r, alarm))
+    add_alarm(r, alarm);
   pthread_mutex_unlock(&r->mutex);
-  return will_be_made;
+}
+
+bool recorder_has_captured(const struct recorder *r, uint64_t id) {
+  return r->captured == id;
 }
 
 /* --- members --- */
@@ -359,7 +359,10 @@ static int continue_capture(struct recorder *r, const struct scene *s) {
     return NOTHING_DUE;
   snapshot_end(&c->json, s, c->left_out, &c->all);
   sum_up_mappings(&d->summary, &c->all);
-  rc = submit_document(r, d, json_finish(&c->json, &d->text, &d->len));
+  rc = json_finish(&c->json, &d->text, &d->len);
+  if (rc == 0)
+    r->captured = d->alarm.id;
+  rc = submit_document(r, d, rc);
   capture_done(c);
   return rc;
 }
@@ -461,6 +464,7 @@ int recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns) {
   bool is_first = r->begin_ns == 0;
   int captured, stated;
 
+  r->captured = 0;
   if (is_first)
     r->begin_ns = now_ns;
   if (!r->writer || (is_first && !r->settings->has_state_at_start))

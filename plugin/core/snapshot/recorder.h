@@ -50,6 +50,7 @@ struct recorder {
   bool is_recalling;     /* the state file of an earlier run is not read yet */
   struct resume *resume; /* what it has, until all is handed over */
   struct capture capture;
+  uint64_t captured;     /* see recorder_has_captured() */
   pthread_mutex_t mutex; /* protects all below */
   uint64_t cycle_ns;     /* of the last cycle with captures; 0: none yet */
   struct cooldowns cooldowns;
@@ -70,10 +71,10 @@ void recorder_finish(struct recorder *r, const struct scene *s);
 /* Waits at most `timeout_ns` for the writer to finish. */
 void recorder_done(struct recorder *r, uint64_t timeout_ns);
 
-/* Asks for a capture. Called on any thread. False if none will be made for it:
- * there are none, not of this severity, its value cools down, another that
- * waits serves it too, or too many wait. */
-bool recorder_raise(struct recorder *r, const struct alarm *alarm);
+/* Asks for a capture, unless there are none of this severity, its value cools
+ * down, another that waits serves it too, or too many wait. Called on any
+ * thread. */
+void recorder_raise(struct recorder *r, const struct alarm *alarm);
 
 /*
  * Called in each cycle before cgroup_watch_run(), after the members were
@@ -83,6 +84,10 @@ bool recorder_raise(struct recorder *r, const struct alarm *alarm);
  * replaces it.
  */
 void recorder_recall(struct recorder *r, const struct resume_owners *of);
+
+/* True if the last recorder_run() has given the capture for the plugin's own
+ * alarm with this id to the writer, which reports it. */
+bool recorder_has_captured(const struct recorder *r, uint64_t id);
 
 /*
  * Called after each cycle with its results: writes the snapshots that are due.

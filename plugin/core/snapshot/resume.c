@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -196,6 +197,7 @@ static void code_alarm(struct codec *c, struct alarm_state *a) {
   a->severity = (enum severity)code_small(c, a->severity, SEVERITY_FAILURE);
   code_number(c, &a->since_ns);
   code_number(c, &a->kill_told_ns);
+  code_number(c, &a->kill_ns);
 }
 
 /* FNV-1a, of the rule of a group. Members of another rule are others. */
@@ -238,13 +240,14 @@ static void write_state(struct json *j, const struct resume_owners *from) {
 
 /* The name of the host is empty. */
 static void write_alarm(struct json *j, char name[GROUP_NAME_SIZE],
-                        struct alarm_state *a) {
+                        uint64_t rule, struct alarm_state *a) {
   struct codec c;
 
   if (!a->seen && !a->had_members && !a->was_known)
     return;
   c = begin_line(j, "alarm");
   code_word(&c, name, GROUP_NAME_SIZE);
+  code_number(&c, &rule);
   code_alarm(&c, a);
   end_line(&c);
 }
@@ -265,7 +268,7 @@ static void write_group(struct json *j, const struct resume_owners *from,
     code_word(&c, path, sizeof(path));
     end_line(&c);
   }
-  write_alarm(j, g->name, &g->alarm);
+  write_alarm(j, g->name, rule, &g->alarm);
   if (!g->growth || (g->growth->n == 0 && !g->growth->lowest.time_ns))
     return;
   growth = *g->growth;
@@ -305,6 +308,20 @@ static void write_cooldowns(struct json *j, const struct resume_owners *from) {
   }
 }
 
+/* With the time at which it was current, before its kind. */
+static void write_waiting(struct json *j, const struct resume *r,
+                          struct span line) {
+  struct cursor at = cursor_begin(line.text, line.len);
+  char time[32];
+
+  snprintf(time, sizeof(time), "at %" PRIu64 " ", r->state.time_ns);
+  if (parse_word(&at, "at "))
+    *time = '\0';
+  json_line(j, time, strlen(time));
+  json_raw(j, line.text, line.len);
+  json_raw(j, "\"", 1);
+}
+
 void resume_write(struct json *j, const struct resume_owners *from,
                   const struct resume *waiting) {
   size_t begin = j->len;
@@ -313,15 +330,13 @@ void resume_write(struct json *j, const struct resume_owners *from,
     return;
   json_array(j, KEY);
   write_state(j, from);
-  write_alarm(j, (char[GROUP_NAME_SIZE]){""}, from->host_alarm);
+  write_alarm(j, (char[GROUP_NAME_SIZE]){""}, 0, from->host_alarm);
   write_cooldowns(j, from);
   write_kills(j, begin, from->cgroup_watch);
   for (size_t i = 0; i < from->groups->n && has_room(j, begin); i++)
     write_group(j, from, from->groups->groups[i]);
-  for (size_t i = 0; waiting && i < waiting->n && has_room(j, begin); i++) {
-    json_line(j, waiting->waiting[i].text, waiting->waiting[i].len);
-    json_raw(j, "\"", 1);
-  }
+  for (size_t i = 0; waiting && i < waiting->n && has_room(j, begin); i++)
+    write_waiting(j, waiting, waiting->waiting[i]);
   json_end_array(j);
 }
 
@@ -373,18 +388,21 @@ static int take_alarm(struct codec *c, const struct resume *r,
   struct alarm_state alarm = {.causes = 0}, *own;
   char name[GROUP_NAME_SIZE];
   struct group *g = NULL;
+  uint64_t rule;
 
   code_word(c, name, sizeof(name));
+  code_number(c, &rule);
   code_alarm(c, &alarm);
   if (c->is_bad || (alarm.severity && !alarm.seen) ||
-      max(alarm.since_ns, alarm.kill_told_ns) > r->state.time_ns)
+      max(max(alarm.since_ns, alarm.kill_told_ns), alarm.kill_ns) >
+          r->state.time_ns)
     return -EBADMSG;
   if (!to || is_too_old(r, to, RESUME_WAIT_NS))
     return 0;
   if (*name && !(g = group_table_find(to->groups, name)))
     return 1;
   own = g ? &g->alarm : to->host_alarm;
-  if (!own->seen)
+  if (!own->seen && (!g || rule == hash_rule(to->settings, g)))
     *own = alarm;
   return 0;
 }
@@ -450,7 +468,15 @@ static int take(struct span line, const struct resume *r,
                {"kills ", take_kills},
                {"cooldown ", take_cooldown}};
   struct codec c = {.from = cursor_begin(line.text, line.len)};
+  uint64_t time_ns;
 
+  if (parse_word(&c.from, "at ")) {
+    if (!parse_u64(&c.from, &time_ns) || !parse_char(&c.from, ' ') ||
+        time_ns > r->state.time_ns)
+      return -EBADMSG;
+    if (to && to->now_ns - time_ns > RESUME_WAIT_NS)
+      return 0;
+  }
   for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
     if (parse_word(&c.from, kinds[i].kind)) {
       int rc = kinds[i].take(&c, r, to);

@@ -240,6 +240,22 @@ GLUE_TEST(a_long_path_leaves_less_room_for_the_rest) {
 
 /* The path has the room that it needs before the summary; if there is none, it
  * is in the meta data. */
+static struct document own_alarm(uint64_t id) {
+  stub_clear();
+  notification_stop();
+  stub_clear();
+  return (struct document){.kind = DOCUMENT_CAPTURE,
+                           .subject = "web",
+                           .path = "/p",
+                           .alarm = {.severity = SEVERITY_FAILURE,
+                                     .is_own = true,
+                                     .has_capture = true,
+                                     .id = id,
+                                     .group = "web",
+                                     .type_instance = "ended",
+                                     .message = "web: no process is left"}};
+}
+
 GLUE_TEST(an_alarm_is_sent_with_the_path_of_its_capture) {
   static const struct {
     int path_len;
@@ -253,6 +269,8 @@ GLUE_TEST(an_alarm_is_sent_with_the_path_of_its_capture) {
       .subject = "web",
       .alarm = {.severity = SEVERITY_FAILURE,
                 .is_own = true,
+                .has_capture = true,
+                .group = "web",
                 .type_instance = "ended",
                 .since_ns = 5 * NS,
                 .message = "web: no process is left"},
@@ -271,6 +289,9 @@ GLUE_TEST(an_alarm_is_sent_with_the_path_of_its_capture) {
     file[cases[i].path_len] = '\0';
     d.path = file;
     stub_clear();
+    d.alarm.id = i + 1;
+    notification_send(&d.alarm, 1);
+    assert_int_equal(stub.n_notifications, 0);
     notification_written(&d);
     assert_int_equal(stub.n_notifications, 1);
     assert_int_equal(n->severity, NOTIF_FAILURE);
@@ -283,6 +304,61 @@ GLUE_TEST(an_alarm_is_sent_with_the_path_of_its_capture) {
       strcpy(wanted, d.alarm.message);
     assert_string_equal(n->message, wanted);
   }
+}
+
+/* The writer may be earlier than the cycle that tells of it. */
+GLUE_TEST(an_alarm_whose_capture_was_written_early_has_its_path) {
+  struct document d = own_alarm(7);
+
+  notification_written(&d);
+  assert_int_equal(stub.n_notifications, 0);
+  notification_send(&d.alarm, 1);
+  assert_int_equal(stub.n_notifications, 1);
+  assert_non_null(strstr(stub.notifications[0].message, "; capture /p"));
+  notification_send(NULL, 0);
+  assert_int_equal(stub.n_notifications, 1);
+}
+
+/* A disk hangs: it is sent without, and the capture is announced later. */
+GLUE_TEST(an_alarm_waits_for_its_capture_for_an_interval) {
+  struct document d = own_alarm(8);
+
+  notification_send(&d.alarm, 1);
+  assert_int_equal(stub.n_notifications, 0);
+  notification_send(NULL, 0);
+  assert_int_equal(stub.n_notifications, 1);
+  assert_string_equal(stub.notifications[0].message, "web: no process is left");
+  notification_written(&d);
+  assert_int_equal(stub.n_notifications, 2);
+  assert_int_equal(stub.notifications[1].severity, NOTIF_OKAY);
+  assert_memory_equal(stub.notifications[1].message, "capture /p: ", 12);
+}
+
+GLUE_TEST(an_alarm_that_waits_is_sent_at_the_end) {
+  struct document d = own_alarm(9);
+
+  notification_send(&d.alarm, 1);
+  notification_stop();
+  assert_int_equal(stub.n_notifications, 1);
+}
+
+GLUE_TEST(an_alarm_whose_capture_fails_is_sent_without) {
+  struct document d = own_alarm(10);
+
+  d.error = -ENOSPC;
+  notification_send(&d.alarm, 1);
+  notification_written(&d);
+  assert_int_equal(stub.n_notifications, 1);
+  assert_null(strstr(stub.notifications[0].message, "/p"));
+  assert_int_equal(stub.n_logs, 1);
+}
+
+GLUE_TEST(a_silent_capture_is_a_line_in_the_log) {
+  struct document d = own_alarm(11);
+
+  d.alarm.is_silent = true;
+  notification_written(&d);
+  assert_int_equal(stub.n_notifications, 0);
 }
 
 /* An empty name means this host, and upper and lower case are the same. */

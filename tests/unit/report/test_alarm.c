@@ -142,8 +142,8 @@ ALARM_TEST(an_end_that_is_not_sure_is_unknown_memory) {
 ALARM_TEST(limit_has_hysteresis) {
   expect(with_limit(89.9), "...");
   expect(with_limit(90), "W..");
-  expect(with_limit(88.1), "......");
-  expect(with_limit(87.9), "..O...");
+  expect(with_limit(88.3), "......");
+  expect(with_limit(88.1), "..O...");
 }
 
 ALARM_TEST(unknown_limit_changes_nothing) {
@@ -156,8 +156,11 @@ ALARM_TEST(growth_warns_a_day_before_and_fails_two_hours_before) {
   expect(growing(90000), "....");
   expect(growing(86000), "..W...");
   expect(growing(7201), "..");
-  expect(growing(7199), "F.....");
+  expect(growing(7199), "..");
+  expect(growing(7201), ".");
+  expect(growing(7199), "..F...");
   expect(growing(7300), "....");
+  expect(growing(90000), "......");
   expect(fine, "..O");
   expect(growing(86000), "..W");
 }
@@ -253,18 +256,68 @@ ALARM_TEST(what_was_not_told_is_still_due) {
   assert_int_equal(alarm_note(&alarm, &all, &s), SEVERITY_NONE);
 }
 
-ALARM_TEST(what_ends_before_it_is_told_is_not_told) {
+ALARM_TEST(what_begins_to_end_is_not_told_any_more) {
   struct alarm_sample s = with_limit(95);
 
   s.time_ns = NS_PER_S;
   assert_int_equal(alarm_note(&alarm, &all, &s), SEVERITY_WARNING);
-  expect(fine, "W");
-  expect(fine, ".O");
-  s.time_ns = now_s * NS_PER_S;
-  assert_int_equal(alarm_note(&alarm, &all, &s), SEVERITY_WARNING);
-  alarm.causes = 0;
-  expect(fine, "..");
+  expect(fine, "......");
   assert_int_equal(alarm.seen, 0);
+}
+
+/* What is told of growth does not say that the limit is reached: evidence does.
+ */
+ALARM_TEST(a_limit_that_is_not_told_wants_evidence_once) {
+  struct alarm_sample both = growing(5000);
+
+  expect(growing(5000), "..F");
+  assert_false(alarm.wants_evidence);
+  both.used_percent = 95;
+  expect(both, ".");
+  assert_true(alarm.wants_evidence);
+  alarm.wants_evidence = false;
+  expect(both, "......");
+  assert_false(alarm.wants_evidence);
+}
+
+ALARM_TEST(what_is_unknown_for_an_hour_is_over) {
+  expect(with_limit(95), "W");
+  for (int i = 0; i < 359; i++)
+    expect(with_limit(UNKNOWN), ".");
+  expect(with_limit(UNKNOWN), "O");
+}
+
+ALARM_TEST(growth_of_a_group_that_is_restarted_again_and_again_is_over) {
+  expect(growing(86000), "..W");
+  for (int i = 0; i < 359; i++)
+    expect(growing(UNKNOWN), ".");
+  expect(growing(UNKNOWN), "O");
+}
+
+/* As on a host where another process hangs. */
+ALARM_TEST(memory_of_what_has_ended_does_not_become_unknown) {
+  struct alarm_sample s = without_members();
+
+  expect(fine, ".");
+  expect(s, ".F...");
+  s.is_seen = s.is_known = false;
+  expect(s, "......");
+}
+
+/* An interval of a minute sees the end two intervals after the kill. */
+ALARM_TEST(end_after_kill_is_the_same_story_in_long_intervals) {
+  struct alarm_sample s = without_members();
+
+  s.time_ns = 60 * NS_PER_S;
+  s.kills = s.new_kills = 1;
+  alarm.had_members = true;
+  assert_int_equal(alarm_note(&alarm, &all, &s), SEVERITY_FAILURE);
+  alarm_told(&alarm, SEVERITY_FAILURE, s.time_ns);
+  s.new_kills = 0;
+  for (int i = 0; i < 10; i++) {
+    s.time_ns += 60 * NS_PER_S;
+    assert_int_equal(alarm_note(&alarm, &all, &s), SEVERITY_NONE);
+  }
 }
 
 ALARM_TEST(it_remembers_what_it_was_and_since_when) {

@@ -213,7 +213,10 @@ ALARMS_TEST(an_alarm_waits_for_its_capture) {
   put_cgroup(w, "96468992\n", 0);
   proctree_write(&w->tree, "10/smaps", "", 0);
   world_run(w, 10);
-  expect(w, "");
+  expect(w, "g: 92 % of 100 MiB in use");
+  assert_true(collector_results(w->collector)->alarms[0].has_capture);
+  assert_int_equal(world_written(0)->alarm.id,
+                   collector_results(w->collector)->alarms[0].id);
   assert_string_equal(world_written(0)->subject, "g");
   assert_string_equal(world_written(0)->alarm.message,
                       "g: 92 % of 100 MiB in use");
@@ -229,6 +232,7 @@ ALARMS_TEST(a_severity_without_captures_is_told_at_once) {
   put_cgroup(w, "96468992\n", 0);
   world_run(w, 10);
   expect(w, "g: 92 % of 100 MiB in use");
+  assert_false(collector_results(w->collector)->alarms[0].has_capture);
 }
 
 /* --- over a restart of the daemon --- */
