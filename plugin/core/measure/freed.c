@@ -160,10 +160,11 @@ void freed_note_unmapped(const struct group_table *groups,
   for (size_t i = 0; i < groups->n; i++) {
     struct group *g = groups->groups[i];
     struct usage *u = &g->usage;
-    uint64_t mapped = u->rollup.bytes[ROLLUP_PSS_SHMEM], most = host_unmapped;
+    uint64_t mapped = u->rollup.bytes[ROLLUP_PSS_SHMEM];
+    uint64_t most = minus(u->freed.shared_size, mapped);
 
     if (g->cgroup && cgroup_memory_has(g->cgroup, CGROUP_HAS_SHMEM))
-      most = min(most, minus(g->cgroup->shmem, mapped));
-    u->freed.unmapped = min(minus(u->freed.shared_size, mapped), most);
+      most = minus(g->cgroup->shmem, mapped);
+    u->freed.unmapped = min(most, host_unmapped);
   }
 }

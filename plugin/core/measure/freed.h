@@ -27,8 +27,10 @@
  *   Before 5.3 the kernel does not divide Pss: the error is all that is
  *   possible between the private anonymous memory and Pss.
  *
- * Not known, and in no error: a memfd that another process keeps open without a
- * mapping.
+ * Not known, and in no error: a memfd or a removed file of a tmpfs that a
+ * process keeps open without a mapping, unless the group is a whole control
+ * group, which has a count of such memory; and huge pages of which parts were
+ * given back, which the kernel keeps whole for a while.
  */
 #ifndef SMAPS_FREED_H
 #define SMAPS_FREED_H
@@ -50,9 +52,10 @@ struct freed freed_of(const struct cycle *cycle, const struct process *p,
 void freed_finish(struct usage *u, uint64_t outside_passable);
 
 /* Adds the error of shared memory that stays resident while nobody maps it, as
- * after the end of a process that was the only one to touch it: at most what
- * the host has of shmem that no process maps, or what the control group has
- * besides what the members map. After the control groups were read. */
+ * after the end of a process that was the only one to touch it: what the
+ * control group has besides what the members map, or else what their shared
+ * mappings have room for; at most what the host has of shmem that no process
+ * maps. After the control groups were read. */
 void freed_note_unmapped(const struct group_table *groups,
                          uint64_t host_unmapped);
 

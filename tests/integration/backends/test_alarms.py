@@ -81,6 +81,55 @@ class Ends(AlarmTest):
         self.assertEqual(self.notify.alerts(), [])
 
 
+class Captured(AlarmTest):
+    """Several at once, of which one in an interval has its capture at once."""
+
+    SERVICES = 6
+
+    def start_services(self):
+        return [
+            self.start_shape("anon", name=f"svc{i}", mib=1)
+            for i in range(self.SERVICES)
+        ]
+
+    def test_the_last_word_about_services_that_are_back_is_okay(self):
+        directory = stage().new_directory() / "captures"
+        shapes = self.start_services()
+        self.start_notifying(
+            load_smaps(
+                *(shape_group(f"svc{i}") for i in range(self.SERVICES)),
+                f'<Capture>\nDirectory "{directory}"\n</Capture>',
+            )
+        )
+        for shape in shapes:
+            shape.stop()
+        wait_until(
+            lambda: self.count("FAILURE") == self.SERVICES,
+            lambda: f"{self.SERVICES} failures: {self.notify.alerts()}",
+        )
+        self.start_services()
+        wait_until(
+            lambda: self.count("OKAY") >= self.SERVICES, "that all are back"
+        )
+        self.pass_cycles(2 * self.SERVICES)
+        for i in range(self.SERVICES):
+            own = [
+                a.severity
+                for a in self.notify.alerts()
+                if a.message.startswith(f"svc{i}: ")
+            ]
+            self.assertEqual(own, ["FAILURE", "OKAY"], f"svc{i}")
+
+    def count(self, severity):
+        return len(
+            [
+                a
+                for a in self.notify.alerts()
+                if a.severity == severity and a.message.startswith("svc")
+            ]
+        )
+
+
 class Memory(AlarmTest):
     def setUp(self):
         need_root("makes a control group")

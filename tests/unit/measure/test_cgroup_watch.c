@@ -645,6 +645,26 @@ WORLD_TEST(kill_while_a_service_was_away_is_not_its_own) {
   world_expect(w, 10, "web.service", "oom_kill=1");
 }
 
+/* Its control group has stayed, with the kills that were counted before. */
+WORLD_TEST(kill_elsewhere_is_not_that_of_a_service_that_comes_back) {
+  start_web(w);
+  start_b(w, OTHER_B);
+  cgroup_kill(w, OTHER_B, 0);
+  kill_in(w, WEB, 0);
+  world_run(w, 10);
+  kill_in(w, WEB, 1);
+  world_expect(w, 10, "web.service", "oom_kill=1");
+  proctree_end(&w->tree, 10);
+  world_run_times(w, 3, 10);
+  cgroup_kill(w, OTHER_B, 1);
+  kill_on_host(w, 2);
+  cgroup_join(w, 11, "web", WEB);
+  world_expect(w, 10, "web.service", "oom_kill=1");
+  kill_in(w, WEB, 2);
+  kill_on_host(w, 3);
+  world_expect(w, 10, "web.service", "oom_kill=2");
+}
+
 /* The tree has no vmstat, as with systemd's ProcSubset=pid. */
 WORLD_TEST(kills_are_looked_for_with_the_limit_where_the_host_shows_none) {
   start_web(w);
