@@ -36,6 +36,14 @@ SYSTEMS = {
     "bullseye": ("bullseye", "", ""),
     "bullseye-v1": ("bullseye", "systemd.unified_cgroup_hierarchy=0", ""),
     "sid": ("sid", "", ""),
+    "experimental": ("experimental", "", ""),
+    # A size that the argument does not name is never used.
+    "sid-mthp": (
+        "sid",
+        "thp_anon=16K-1M:always;2M:inherit",
+        "test_shipped test_large_folios test_swap"
+        " test_huge_pages.HugePages.test_transparent",
+    ),
     "sid-average": (
         "sid",
         "",

@@ -10,6 +10,8 @@
       family      the same in a "parent" and its "child", which has given back
                   half of each other huge page and 3/4 of the rest; half as much
                   is private in each
+      middle      a family in folios of 64 KiB, of each of which the child has
+                  given back a part
       twice       shared memory in huge pages, which the "parent" maps twice
       hugetlb     pages of hugetlbfs
       text        a file that is mapped by threads, of which each has few faults
@@ -29,6 +31,7 @@ from pathlib import Path
 
 PAGE = mmap.PAGESIZE
 HUGE_PAGE = 2 << 20
+MIDDLE_FOLIO = 64 << 10
 MIB = 1 << 20
 MAP_HUGETLB = 0x40000
 MADV_PAGEOUT = 21
@@ -103,7 +106,7 @@ def rename(name):
     Path("/proc/self/comm").write_text(name)
 
 
-def hold_family(size):
+def hold_family(size, folio=HUGE_PAGE):
     """The kernel does not fill again with huge pages what the child has given
     back."""
     memory, _ = hold("huge", size)
@@ -116,9 +119,9 @@ def hold_family(size):
         return (memory, own), None
     rename("child")
     memory.madvise(mmap.MADV_NOHUGEPAGE)
-    for number, at in enumerate(range(0, size, HUGE_PAGE)):
-        kept = HUGE_PAGE // (4 if number % 2 else 2)
-        memory.madvise(mmap.MADV_DONTNEED, at + kept, HUGE_PAGE - kept)
+    for number, at in enumerate(range(0, size, folio)):
+        kept = folio // (4 if number % 2 else 2)
+        memory.madvise(mmap.MADV_DONTNEED, at + kept, folio - kept)
     os.write(theirs, b"x")
     while True:
         signal.pause()
@@ -143,6 +146,8 @@ def hold(kind, size):
         return hold_text(size)
     if kind == "family":
         return hold_family(size)
+    if kind == "middle":
+        return hold_family(size, MIDDLE_FOLIO)
     if kind == "twice":
         return hold_twice(size)
     if kind == "hugetlb":

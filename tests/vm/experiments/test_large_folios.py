@@ -9,7 +9,7 @@ from pathlib import Path
 
 from experiment import Experiment, Holder
 from groups import private
-from kernel import MIB, read_kib
+from kernel import KIB, MIB, read_kib
 
 THP = Path("/sys/kernel/mm/transparent_hugepage")
 IS_AVERAGE = os.uname().release.endswith("-average")
@@ -30,16 +30,19 @@ class LargeFolios(Experiment):
 
     def want_huge_pages(self, name, value):
         if not (THP / name).exists():
-            self.skipTest("this kernel has no transparent huge pages")
+            self.skipTest(f"this kernel has no transparent huge pages: {name}")
         before = (THP / name).read_text().split("[")[1].split("]")[0]
         self.addCleanup((THP / name).write_text, before)
         (THP / name).write_text(value)
 
-    def hold(self, kind, field):
-        """In huge pages, but for some that the kernel did not find. Returns
-        what the kernel says of the process, or of the parent."""
+    def start_holder(self, kind):
+        """Returns what the kernel says of the process, or of the parent."""
         pid = Holder(self, "folios", kind, SIZE_MIB).pid()
-        rollup = read_kib(f"/proc/{pid}/smaps_rollup")
+        return read_kib(f"/proc/{pid}/smaps_rollup")
+
+    def hold(self, kind, field):
+        """In huge pages, but for some that the kernel did not find."""
+        rollup = self.start_holder(kind)
         self.assertGreater(rollup[field], SIZE_MIB * MIB // 2)
         return rollup
 
@@ -67,10 +70,33 @@ class LargeFolios(Experiment):
         then of the child, which maps parts of them."""
         self.want_huge_pages("enabled", "madvise")
         self.hold("family", "AnonHugePages")
+        self.assert_family_matches()
+
+    def assert_family_matches(self):
         for parent, child in ((SAMPLED, WALKED), (WALKED, SAMPLED)):
             with self.subTest(parent=parent, child=child):
                 self.restart(parent=parent, child=child)
                 self.assert_all_match(["parent", "child"])
+
+    def test_sizes_in_between(self):
+        """Folios of 64 KiB (mTHP): the kernel maps each of their pages with an
+        entry of its own, and the child has a part of each."""
+        wanted = "hugepages-64kB"
+        # Linux 6.12
+        count = THP / wanted / "stats/nr_anon"
+        if not count.exists():
+            self.skipTest("this kernel does not count folios of a size")
+        # It takes the largest size that is switched on.
+        for path in THP.glob("hugepages-*kB/enabled"):
+            is_wanted = path.parent.name == wanted
+            self.want_huge_pages(
+                path.relative_to(THP), "madvise" if is_wanted else "never"
+            )
+        before = int(count.read_text())
+        self.start_holder("middle")
+        folios = int(count.read_text()) - before
+        self.assertGreater(folios * 64 * KIB, SIZE_MIB * MIB // 2)
+        self.assert_family_matches()
 
     def test_mapped_twice(self):
         self.want_huge_pages("shmem_enabled", "advise")
