@@ -319,12 +319,14 @@ class Security(unittest.TestCase):
         ("has 256 MiB at most", "snapshot/json.h", "JSON_MAX ((size_t)256 << 20)"),
         ("have 16,384 names", "proc/mapping.h", "MAPPING_NAMES_MAX 16384"),
         ("of 1 MiB together", "proc/mapping.h", "NAME_BYTES_MAX ((size_t)1 << 20)"),
+        ("at most 32 MiB of it", "snapshot/resume.h", "RESUME_MAX ((size_t)32 << 20)"),
+        ("100 ms without the", "config/settings.c", "unsampled_lock_hold_ns = 100"),
         ("64 MiB of StateHistory", "snapshot/writer.c", "HISTORY_BYTES (UINT64_C(64)"),
     )
     DEFAULTS = (
         ("1,000 groups in an hour (MaxGroups)", "MaxGroups", "1000"),
         ("ReadBudget: 1 % of a processor", "ReadBudget", "1"),
-        ("MaxLockHold (5 ms)", "MaxLockHold", "5"),
+        ("MaxLockHold (5 ms; 100", "MaxLockHold", "5"),
     )
 
     def test_limits_are_those_of_the_code(self):
