@@ -362,9 +362,14 @@ static int set_up(struct probe *p, const struct probe_setup *setup,
   p->log.has_hints = setup->is_check;
   p->is_check = setup->is_check;
   p->config = find_config(setup->config);
-  if (!p->config && p->is_check)
-    return config_error_set(reason, "there is no %s: expected -C FILE",
-                            default_configs[0]);
+  if (!p->config && p->is_check) {
+    ERROR("there is no %s, without which collectd does not start: install the "
+          "package that has it (Debian: sudo apt install "
+          "--no-install-recommends collectd), or name another file with -C "
+          "FILE",
+          default_configs[0]);
+    return PROBE_MISTAKES;
+  }
   rc = setup->source ? check_source(p, setup->source, reason) : 0;
   if (rc == 0)
     rc = read_config(p, reason);

@@ -330,6 +330,29 @@ class Check(LiveTest):
         self.assertEqual((done.returncode, done.text), (1, ""), done.words)
         return done.words.splitlines()
 
+    def test_missing_configuration_is_a_mistake_with_a_remedy(self):
+        """As after the package alone, whose daemon does not start."""
+        harness.need_root("to hide the configuration of this host")
+        harness.need_namespace(["--mount"])
+        if Path("/etc/collectd.conf").exists():
+            self.skipTest("this host has /etc/collectd.conf")
+        hide = (
+            "for d in /etc/collectd /opt/collectd; do"
+            ' [ ! -d $d ] || mount -t tmpfs none $d; done; exec "$@"'
+        )
+        done = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", hide, "sh", REPORT, "check"],
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+        (line,) = done.stderr.splitlines()
+        self.assertIn("there is no /etc/collectd/collectd.conf", line)
+        self.assertIn("sudo apt install --no-install-recommends collectd", line)
+        self.assertIn("-C FILE", line)
+
     def test_all_mistakes_are_printed_with_their_files(self):
         """Each in a line; the options of other plugins are not checked."""
         first = self.write_file(
