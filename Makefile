@@ -7,14 +7,16 @@ VERSION := 0.1.0
 PROFILE ?= default
 B := build/$(PROFILE)
 
-PREFIX  ?= /usr
+# For what an administrator builds; packages say /usr. The plugin and its
+# configuration go where collectd looks, whatever PREFIX is.
+PREFIX  ?= /usr/local
 DESTDIR ?=
 
 # The plugin directory of the installed collectd, from its `-h`.
 COLLECTD  ?= $(shell command -v collectd 2>/dev/null || \
                { test -x /usr/sbin/collectd && echo /usr/sbin/collectd; })
 PLUGINDIR ?= $(or $(shell test -n "$(COLLECTD)" && $(COLLECTD) -h 2>/dev/null | \
-               sed -n 's/^ *Plugin directory *//p'),$(PREFIX)/lib/collectd)
+               sed -n 's/^ *Plugin directory *//p'),/usr/lib/collectd)
 # The directory of included configuration files: /etc/collectd/collectd.conf.d
 # (Debian), /etc/collectd.d (Fedora).
 COLLECTD_CONF = $(or $(shell test -n "$(COLLECTD)" && $(COLLECTD) -h 2>/dev/null | \
@@ -399,8 +401,10 @@ rpm:
 release:
 	@contrib/packaging/make-release $(VERSION) $(REV)
 
+# The dashboards stay where they are part of the sources: in a tarball.
 clean:
-	rm -rf build $(DASHBOARDS)
+	rm -rf build $(if $(wildcard .git),$(shell git check-ignore $(DASHBOARDS) \
+	  2>/dev/null))
 
 help:
 	@echo 'all                build $(PLUGIN), $(REPORT)'
@@ -436,7 +440,7 @@ help:
 	@echo 'uninstall          remove the files that install added'
 	@echo 'deb rpm            build packages in build/'
 	@echo 'release            make a tarball of the commit REV (HEAD) in build/'
-	@echo 'clean              remove build/ and the dashboards'
+	@echo 'clean              remove what was built'
 
 -include $(CORE_OBJ:.o=.d) $(GLUE_OBJ:.o=.d) $(REPORT_OBJ:.o=.d) \
   $(TEST_OBJ:.o=.d)

@@ -194,22 +194,77 @@ class Install(unittest.TestCase):
         share = "/opt/x y/share"
         for name in (
             self.CONF,
-            share + "/collectd-smaps/load.conf",
+            self.PLUGINDIR + "/smaps-load.conf",
+            share + "/man/man1/smaps-graph.1",
             share + "/man/man1/smaps-report.1",
             share + "/man/man5/collectd-smaps.5",
             share + "/man/man5/smaps-snapshot.5",
             share + "/doc/collectd-smaps/README",
-            share + "/doc/collectd-smaps/contrib/alerts/thresholds.conf",
-            share + "/doc/collectd-smaps/contrib/rrd/smaps-graph",
-            share + "/doc/collectd-smaps/contrib/grafana/smaps-influxdb.json",
-            share + "/doc/collectd-smaps/contrib/grafana/smaps-prometheus.json",
+            share + "/doc/collectd-smaps/contrib/graphite/collectd.conf",
+            share + "/doc/collectd-smaps/contrib/rrd/collectd.conf",
+            share + "/collectd-smaps/alerts/thresholds.conf",
+            share + "/collectd-smaps/grafana/smaps-influxdb.json",
+            share + "/collectd-smaps/grafana/smaps-prometheus.json",
+            share + "/collectd-smaps/prometheus/rules.yml",
         ):
             self.assertTrue(self.path(name).is_file(), name)
         for page in (harness.ROOT / "contrib/man").iterdir():
             target = self.path(f"{share}/man/man{page.suffix[1:]}/{page.name}")
-            self.assertEqual(target.read_bytes(), page.read_bytes())
+            text = page.read_text()
+            for place in "collectd-smaps", "doc/collectd-smaps":
+                text = text.replace(f"/usr/share/{place}", f"{share}/{place}")
+            self.assertEqual(target.read_text(), text)
         conf = self.path(self.CONF).read_text()
-        self.assertIn(f'"{share}/collectd-smaps/load.conf"', conf)
+        self.assertIn(f'"{self.PLUGINDIR}/smaps-load.conf"', conf)
+
+    def test_programs_are_where_slim_images_keep_them(self):
+        """Images drop /usr/share/doc; a program there is against policy, too."""
+        self.make("install", PREFIX="/usr")
+        programs = {
+            name
+            for name in self.files()
+            if self.path(name).is_file() and os.access(self.path(name), os.X_OK)
+        }
+        share = "usr/share/collectd-smaps/bin"
+        self.assertEqual(
+            programs - {self.PLUGINDIR.lstrip("/") + "/smaps.so"},
+            {
+                "usr/bin/smaps-graph",
+                "usr/bin/smaps-report",
+                f"{share}/capture-proc",
+                f"{share}/notify-log",
+                f"{share}/notify-report",
+                f"{share}/smaps-prekill",
+            },
+        )
+
+    def test_examples_name_the_programs_that_are_installed(self):
+        for prefix in ("/usr", "/usr/local", "/opt/a&b"):
+            self.make("install", PREFIX=prefix)
+            share = self.path(prefix) / "share/collectd-smaps"
+            text = "".join(
+                file.read_text() for file in share.glob("alerts/notify-*.conf")
+            )
+            named = set(re.findall(r'"(/[^"]+/bin/notify-[a-z]+)"', text))
+            self.assertEqual(
+                named,
+                {
+                    f"{prefix}/share/collectd-smaps/bin/notify-log",
+                    f"{prefix}/share/collectd-smaps/bin/notify-report",
+                },
+            )
+            for program in named:
+                self.assertTrue(os.access(self.path(program), os.X_OK), program)
+            (module,) = re.findall('ModulePath "(.+)"', text)
+            self.assertTrue((self.path(module) / "notify_filter.py").is_file())
+
+    def test_local_installation_is_below_usr_local(self):
+        """Beside what collectd has to find in its own places."""
+        said = run("make", "-n", "uninstall")
+        self.assertIn("BINDIR='/usr/local/bin'", said)
+        self.assertIn("DATADIR='/usr/local/share/collectd-smaps'", said)
+        self.assertNotIn("PLUGINDIR='/usr/local", said)
+        self.assertNotIn("CONFDIR='/usr/local", said)
 
     def test_installed_plugin_has_no_asserts(self):
         """One that fails would end the daemon."""
@@ -256,6 +311,22 @@ class Install(unittest.TestCase):
         self.make("uninstall")
         self.assertEqual(self.files(), before)
 
+    def test_configuration_that_loads_nothing_is_named(self):
+        self.write(self.CONF, "<Plugin smaps>\n</Plugin>\n")
+        said = self.make("install")
+        line = f'Include "{self.PLUGINDIR}/smaps-load.conf"'
+        self.assertIn(f"does not load the plugin: add the line {line}\n", said)
+        self.write(self.CONF, f"{line}\n")
+        self.assertNotIn("add the line", self.make("install"))
+
+    def test_what_python_has_compiled_goes_as_well(self):
+        before = self.files()
+        self.make("install")
+        directory = "/usr/share/collectd-smaps/alerts/__pycache__"
+        self.write(f"{directory}/notify_filter.cpython-311.pyc", "")
+        self.make("uninstall")
+        self.assertEqual(self.files(), before)
+
     def test_configuration_that_was_changed_stays(self):
         self.make("install")
         self.write(self.CONF, "changed")
@@ -268,16 +339,14 @@ class Install(unittest.TestCase):
         with self.assertRaises(subprocess.CalledProcessError):
             self.make("uninstall")
 
-    def refuse(self, target, *programs, user=None):
-        """What contrib/install says, with these programs in place of the host's;
-        it changes nothing."""
+    def run_beside(self, target, *programs, user=None):
+        """Runs contrib/install with these programs in place of the host's."""
         tools = self.path("tools")
         tools.mkdir(exist_ok=True)
         for name, text in programs:
             (tools / name).write_text(f"#!/bin/sh\n{text}\n")
             (tools / name).chmod(0o755)
-        before = self.files()
-        done = subprocess.run(
+        return subprocess.run(
             ["contrib/install", target],
             cwd=harness.ROOT,
             check=False,
@@ -298,26 +367,54 @@ class Install(unittest.TestCase):
             },
             **harness.as_user(user),
         )
+
+    def refuse(self, target, *programs, user=None):
+        """What contrib/install says, and that it changes nothing."""
+        (self.root / "tools").mkdir(exist_ok=True)
+        before = set(self.files())
+        done = self.run_beside(target, *programs, user=user)
         self.assertEqual(done.returncode, 1, done.stdout)
-        self.assertEqual(self.files(), before)
+        changed = set(self.files()) ^ before
+        self.assertEqual({c for c in changed if "tools" not in c}, set())
         return done.stdout
 
-    def test_files_of_a_package_are_neither_replaced_nor_removed(self):
+    def install_here(self):
+        """As for the whole system, which is below self.root."""
         self.make("install", DESTDIR="", CONFDIR=f"{self.root}/etc",
                   PREFIX=f"{self.root}/usr", DOCDIR=f"{self.root}/doc",
                   PLUGINDIR=f"{self.root}/lib")  # fmt: skip
-        nobody = ("dpkg", "exit 1")
-        for target in ("install", "uninstall"):
-            for programs, what in (
-                ([("dpkg", 'echo "smaps-pkg:amd64: $2"')], "apt"),
-                ([nobody, ("rpm", "echo -n smaps-pkg")], "dnf"),
-            ):
-                with self.subTest(f"{target} {what}"):
-                    self.assertIn(
-                        "/lib/smaps.so belongs to the package smaps-pkg: first "
-                        f"run: sudo {what} remove smaps-pkg\n",
-                        self.refuse(target, *programs),
-                    )
+
+    NOBODY = ("dpkg", "exit 1")
+
+    def test_files_of_a_package_are_not_replaced(self):
+        self.install_here()
+        for programs, what in (
+            ([("dpkg", 'echo "smaps-pkg:amd64: $2"')], "apt"),
+            ([self.NOBODY, ("rpm", "echo -n smaps-pkg")], "dnf"),
+        ):
+            with self.subTest(what):
+                self.assertIn(
+                    "/lib/smaps.so belongs to the package smaps-pkg: first "
+                    f"run: sudo {what} remove smaps-pkg\n",
+                    self.refuse("install", *programs),
+                )
+
+    def test_files_of_a_package_are_not_removed(self):
+        """A package that was installed over them has the plugin now."""
+        plugin = f"{self.root}/lib/smaps.so"
+        for programs in (
+            [("dpkg", f'echo "smaps-pkg:amd64: {plugin}"')],
+            [self.NOBODY, ("rpm", f"echo {plugin}; echo /other")],
+        ):
+            with self.subTest(programs[-1][0]):
+                self.install_here()
+                done = self.run_beside("uninstall", *programs)
+                self.assertEqual(
+                    (done.returncode, done.stdout),
+                    (0, f"install: {plugin} belongs to a package and stays\n"),
+                )
+                left = {name for name in self.files() if "tools" not in name}
+                self.assertEqual(left, {"lib", "lib/smaps.so"})
 
     def test_user_without_rights_is_advised_to_use_sudo(self):
         harness.need_root("to become a user who is not root")
@@ -344,7 +441,7 @@ class Install(unittest.TestCase):
         status, said = harness.check_config(include, load="")
         self.assertEqual(status, 0, said)
         self.assertRegex(said, "smaps plugin: version")
-        (self.root / "usr/share/collectd-smaps/load.conf").unlink()
+        (self.root / "lib/smaps-load.conf").unlink()
         status, said = harness.check_config(include, load="")
         self.assertEqual(status, 0, said)
         self.assertNotRegex(said, "smaps plugin: version")
@@ -359,6 +456,27 @@ class Install(unittest.TestCase):
                     "make", "-n", "uninstall", f"COLLECTD_CONF={conf}"
                 )
                 self.assertIn(f"CONFDIR='{confdir}'", said)
+
+
+class Clean(unittest.TestCase):
+    def test_dashboards_stay_where_they_are_sources(self):
+        """git ignores them in a clone; a tarball ships them."""
+        harness.need_program("git")
+        directory = tempfile.TemporaryDirectory(dir=harness.stage().directory)
+        self.addCleanup(directory.cleanup)
+        tree = Path(directory.name)
+        for name in ("Makefile", ".gitignore", "tests/tests.mk"):
+            (tree / name).parent.mkdir(exist_ok=True)
+            shutil.copy(harness.ROOT / name, tree / name)
+        dashboard = tree / "contrib/grafana/smaps-prometheus.json"
+        dashboard.parent.mkdir(parents=True)
+        for is_clone in (False, True):
+            with self.subTest(is_clone):
+                dashboard.touch()
+                if is_clone:
+                    run_in(tree, "git", "init", "-q")
+                run_in(tree, "make", "clean")
+                self.assertEqual(dashboard.exists(), not is_clone)
 
 
 class Versions(unittest.TestCase):

@@ -173,7 +173,7 @@ class InTheDaemon(CaptureTest):
             "alerts/notify-exec.conf",
             {
                 "# NotificationExec": "NotificationExec",
-                "/usr/local/bin/notify-report": f"/usr/bin/env\" \"PATH={self.home}:"
+                "/usr/share/collectd-smaps/bin/notify-report": f"/usr/bin/env\" \"PATH={self.home}:"
                 "/usr/bin:/bin\" \"notify-report",
             },
         )

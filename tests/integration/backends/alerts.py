@@ -75,7 +75,7 @@ class NotifyFile:
             "alerts/notify-exec.conf",
             {
                 "collectd-notify": pwd.getpwuid(self.user[0]).pw_name,
-                "/usr/local/bin/notify-log": self.program,
+                "/usr/share/collectd-smaps/bin/notify-log": self.program,
                 "/var/log/collectd-alerts.log": self.path,
             },
         )

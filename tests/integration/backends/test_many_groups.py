@@ -49,8 +49,8 @@ def filter_config(notify, state_file):
     return shipped(
         "alerts/notify-python.conf",
         {
-            '"/usr/local/lib/collectd"': f'"{ROOT}/contrib/alerts"',
-            "/usr/local/bin/notify-log": notify.program,
+            '"/usr/share/collectd-smaps/alerts"': f'"{ROOT}/contrib/alerts"',
+            "/usr/share/collectd-smaps/bin/notify-log": notify.program,
             "/var/log/collectd-alerts.log": notify.path,
             'User "collectd-notify"': f'User "{user_name(notify)}"',
             "/var/lib/collectd/notify_filter.json": state_file,
