@@ -134,6 +134,7 @@ PYTHON     ?= /usr/bin/python3
 DASHBOARDS := $(addprefix contrib/grafana/smaps-,influxdb.json prometheus.json)
 
 .PHONY: all plugin deps demo run-demo check run-check need-cmocka check-unit check-corpus \
+  check-package packages-check \
   check-integration check-arch check-vm print-unit soak ablate fuzz run-fuzz coverage bench run-bench lint \
   distcheck install uninstall \
   deb rpm release clean help always
@@ -294,6 +295,12 @@ need-cmocka:
 check-unit: $(UNIT_BIN)
 	@tests/run $(UNIT_BIN)
 
+# For the builds of packages: it depends on no kernel, clock or load. The parsers
+# of untrusted text are among it.
+check-package: $(PACKAGE_BIN) $(FUZZ_BIN)
+	@tests/run $(PACKAGE_BIN)
+	@tests/fuzz/run replay $(sort $(FUZZ_BIN))
+
 check-corpus: $(FUZZ_BIN)
 	@tests/fuzz/run replay $(sort $(FUZZ_BIN))
 
@@ -361,7 +368,7 @@ lint:
 	@tests/layering
 	@tests/line_limits
 
-distcheck: deps-compile-check-backends-dist
+distcheck: deps-compile-check-backends-dist-deb-packages
 	@tests/distcheck
 
 # What is installed has no asserts: they would end the daemon.
@@ -396,6 +403,13 @@ rpm:
 	  { echo 'rpm: packages for Fedora are built in Fedora' >&2; exit 1; }
 	@contrib/deps compile rpm
 	@$(AS_OWNER) contrib/packaging/make-rpm $(VERSION)
+
+# With lintian, blhc and rpmlint, where they are, and each package built twice.
+packages-check:
+	@contrib/deps compile $(call packager,dpkg,deb) $(call packager,dnf,rpm) packages
+	@$(AS_OWNER) contrib/packaging/check $(VERSION)
+
+packager = $(if $(shell command -v $(1)),$(2))
 
 # A tarball of a commit only: reproducible byte for byte.
 release:
@@ -438,7 +452,9 @@ help:
 	@echo 'distcheck          test with sanitizers, valgrind, clang, and as a release build'
 	@echo 'install            install to DESTDIR, PREFIX, PLUGINDIR=$(PLUGINDIR)'
 	@echo 'uninstall          remove the files that install added'
-	@echo 'deb rpm            build packages in build/'
+	@echo 'deb rpm            build packages in build/, without tests'
+	@echo 'packages-check     look for mistakes in the packages'
+	@echo 'check-package      run the tests that belong to the build of a package'
 	@echo 'release            make a tarball of the commit REV (HEAD) in build/'
 	@echo 'clean              remove what was built'
 

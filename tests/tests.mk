@@ -16,6 +16,15 @@ UNIT        := $(B)/tests/unit
 UNIT_BIN        := $(UNIT_SRC:%.c=$(B)/%)
 UNIT_GLUE_BIN   := $(filter $(UNIT)/plugin/%,$(UNIT_BIN))
 UNIT_REPORT_BIN := $(filter $(UNIT)/smaps-report/%,$(UNIT_BIN))
+# What the build of a package runs: programs that pass without /proc and /sys,
+# with a clock that jumps, and in seconds on any machine.
+PACKAGE_BIN     := $(filter-out $(addprefix $(UNIT)/,proc/test_kernel \
+  report/test_growth report/test_growth_shapes),$(filter $(addprefix $(UNIT)/, \
+  base/% cgroup/% config/% estimate/% proc/% process/% report/% smaps-report/% \
+  match/test_group match/test_unseen member/test_address_space \
+  member/test_member member/test_newborn sample/test_sampled \
+  schedule/test_read_time schedule/test_schedule snapshot/test_json \
+  snapshot/test_store),$(UNIT_BIN)))
 UNIT_CORE_BIN   := $(filter-out $(UNIT_GLUE_BIN) $(UNIT_REPORT_BIN),$(UNIT_BIN))
 BENCH_BIN       := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
 FUZZ_BIN        := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
