@@ -362,11 +362,13 @@ static int set_up(struct probe *p, const struct probe_setup *setup,
   p->log.has_hints = setup->is_check;
   p->is_check = setup->is_check;
   p->config = find_config(setup->config);
+  /* Debian's configuration loads the plugin processes, which needs libmnl0, and
+   * no package asks for that (collectd 5.12.0-14). */
   if (!p->config && p->is_check) {
     ERROR("there is no %s, without which collectd does not start: install the "
           "package that has it (Debian: sudo apt install "
-          "--no-install-recommends collectd), or name another file with -C "
-          "FILE",
+          "--no-install-recommends collectd libmnl0), or name another file "
+          "with -C FILE",
           default_configs[0]);
     return PROBE_MISTAKES;
   }

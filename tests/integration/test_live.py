@@ -350,7 +350,7 @@ class Check(LiveTest):
         self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
         (line,) = done.stderr.splitlines()
         self.assertIn("there is no /etc/collectd/collectd.conf", line)
-        self.assertIn("sudo apt install --no-install-recommends collectd", line)
+        self.assertIn("sudo apt install --no-install-recommends collectd libmnl0", line)
         self.assertIn("-C FILE", line)
 
     def test_all_mistakes_are_printed_with_their_files(self):
