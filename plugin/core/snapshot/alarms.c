@@ -142,10 +142,8 @@ static void add_unknown(struct sentence *t, const struct subject *s) {
   const struct collector_counts *c = s->counts;
 
   if (!s->group)
-    add(t,
-        "reading hangs of %" PRIu64 ", and %" PRIu64
-        " of its processes are unidentified",
-        c->hung, c->unidentified);
+    add(t, "processes that hang: %" PRIu64 ", unidentified: %" PRIu64, c->hung,
+        c->unidentified);
   else if (s->group->usage.is_unseen)
     add(t,
         "its memory is unknown: a process that is hidden or unidentified may "
