@@ -103,7 +103,8 @@ def packages_of(*sets, **options):
 def build_depends():
     control = (ROOT / "contrib/packaging/debian/control").read_text()
     field = re.search(r"^Build-Depends:((?:\n? .+)+)", control, re.M).group(1)
-    return {re.split(r"[ (:]", word.strip())[0] for word in field.split(",")}
+    words = [word for word in field.split(",") if "!nocheck" not in word]
+    return {re.split(r"[ (:]", word.strip())[0] for word in words}
 
 
 class Packages(unittest.TestCase):
