@@ -1,5 +1,7 @@
 #include "values.h"
 
+#include <math.h>
+
 #define VALUES_MAX 2
 
 static value_list_t name_values(const char *group, const char *type,

@@ -2,7 +2,7 @@
 
 #include "memory.h"
 
-#include <collectd/core/daemon/plugin.h>
+#include <daemon/plugin.h>
 
 #include <dirent.h>
 #include <link.h>

@@ -3,8 +3,8 @@
 #ifndef REPORT_OTHER_PLUGINS_H
 #define REPORT_OTHER_PLUGINS_H
 
-#include <collectd/core/daemon/collectd.h>
-#include <collectd/liboconfig/oconfig.h>
+#include <daemon/collectd.h>
+#include <liboconfig/oconfig.h>
 
 #include <stdbool.h>
 
