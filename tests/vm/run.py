@@ -41,7 +41,7 @@ SYSTEMS = {
     "sid-mthp": (
         "sid",
         "thp_anon=16K-1M:always;2M:inherit",
-        "test_shipped test_large_folios test_swap"
+        "test_shipped test_large_folios"
         " test_huge_pages.HugePages.test_transparent",
     ),
     "sid-average": (

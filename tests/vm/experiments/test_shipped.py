@@ -17,6 +17,8 @@ DEFAULT_NAMES = {
     "memory-shared",
     "memory-swap",
     "memory-pss_error",
+    "memory-freed",
+    "memory-freed_error",
     "ps_count",
     "percent-coverage",
     "duration-age",
