@@ -1,14 +1,12 @@
 """Before Linux 6.2 statm lacks the pages of the last faults of each thread."""
 
-import os
-
 from daemon import HOME
 from experiment import Experiment, Holder, wait_for
-from kernel import MIB, parse_kib, read_statm
+from kernel import MIB, parse_kib, read_statm, release
 
 MEMORY_MIB = 900
 INTERVALS = 20
-LACKS = tuple(map(int, os.uname().release.split(".")[:2])) < (6, 2)
+LACKS = release() < (6, 2)
 
 
 def lacking_bytes(pid):
