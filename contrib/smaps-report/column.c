@@ -1,5 +1,6 @@
 #include "column.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -66,10 +67,12 @@ static struct cell cgroup(const struct row *row) {
 }
 
 /* PSS and swap, as htop calls it. */
+static uint64_t epss_of(const struct amounts *a) {
+  return amount_add(amounts_get(a, AMOUNT_PSS), amounts_get(a, AMOUNT_SWAP));
+}
+
 static struct cell epss(const struct row *row) {
-  uint64_t pss = amounts_get(row->amounts, AMOUNT_PSS);
-  struct cell cell =
-      bytes(amount_add(pss, amounts_get(row->amounts, AMOUNT_SWAP)));
+  struct cell cell = bytes(epss_of(row->amounts));
   const struct group *g = row->group;
 
   if ((row->kind != ROW_GROUP && row->kind != ROW_USER) ||
@@ -258,6 +261,15 @@ bool column_is_left(unsigned column) {
 bool column_sorts_upwards(unsigned column) {
   return column_is_left(column) ||
          (column >= AMOUNTS && others[column - AMOUNTS].is_upwards);
+}
+
+bool column_is_amount(unsigned column) {
+  return column < AMOUNTS || others[column - AMOUNTS].get == epss;
+}
+
+uint64_t column_amount(const struct amounts *a, unsigned column) {
+  assert(column_is_amount(column));
+  return column < AMOUNTS ? amounts_get(a, (enum amount)column) : epss_of(a);
 }
 
 unsigned column_find(const char *name, size_t len) {

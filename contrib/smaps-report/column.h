@@ -67,6 +67,12 @@ bool column_sorts_upwards(unsigned column);
 /* column_count() if no column has this name. */
 unsigned column_find(const char *name, size_t len);
 
+/* True for the columns that diff compares: the amounts, and epss. */
+bool column_is_amount(unsigned column);
+
+/* Such an amount, or MISSING. */
+uint64_t column_amount(const struct amounts *a, unsigned column);
+
 /* The error, if it is shown beside that amount: more than a twentieth of it.
  * Else 0. */
 uint64_t column_shown_error(uint64_t error, uint64_t bytes);

@@ -148,13 +148,16 @@ static struct changes compare_by_name(struct sides old, struct sides new) {
   return ret;
 }
 
-static uint64_t error_of(enum amount amount, uint64_t pss, uint64_t uss) {
-  return amount == AMOUNT_PSS ? pss : amount == AMOUNT_USS ? uss : MISSING;
+/* Swap has no error of its own, so epss has that of PSS. */
+static uint64_t error_of(unsigned amount, uint64_t pss, uint64_t uss) {
+  bool has_pss = amount == AMOUNT_PSS || amount >= AMOUNTS;
+
+  return has_pss ? pss : amount == AMOUNT_USS ? uss : MISSING;
 }
 
 /* ---- groups ---- */
 
-static struct sides list_groups(const struct document *d, enum amount amount,
+static struct sides list_groups(const struct document *d, unsigned amount,
                                 const char *only) {
   struct sides ret = {.is_complete = true};
 
@@ -165,7 +168,7 @@ static struct sides list_groups(const struct document *d, enum amount amount,
       continue;
     add_side(&ret, (struct side){
                        .name = g->name,
-                       .amount = amounts_get(&g->amounts, amount),
+                       .amount = column_amount(&g->amounts, amount),
                        .error = error_of(amount, g->pss_error, g->uss_error)});
   }
   return ret;
@@ -174,7 +177,7 @@ static struct sides list_groups(const struct document *d, enum amount amount,
 /* ---- processes ---- */
 
 /* A capture leaves out small processes. */
-static struct sides list_processes(const struct document *d, enum amount amount,
+static struct sides list_processes(const struct document *d, unsigned amount,
                                    const char *scope, const char *group) {
   struct sides ret = {.is_complete = amount_or_0(d->left_out) == 0};
   const char *of = group ? group : scope;
@@ -191,7 +194,7 @@ static struct sides list_processes(const struct document *d, enum amount amount,
                        .process = p,
                        .amount = process_is_in_parent(p)
                                      ? 0
-                                     : amounts_get(&p->amounts, amount),
+                                     : column_amount(&p->amounts, amount),
                        .error = error_of(amount, p->pss_error, p->uss_error)});
   }
   return ret;
@@ -338,7 +341,7 @@ static bool has_same_ids(const struct document *old,
 
 /* False if the captures are of different groups. */
 static bool compare_processes(const struct document *old,
-                              const struct document *new, enum amount amount,
+                              const struct document *new, unsigned amount,
                               const char *group, struct changes *ret) {
   const char *a_scope = document_scope(old), *b_scope = document_scope(new);
   const char *scope = a_scope ? a_scope : b_scope;
@@ -363,7 +366,7 @@ static bool compare_processes(const struct document *old,
 
 /* A mapping that one document lacks may be in its rest. */
 static struct sides list_mappings(struct document *d, const struct filters *f,
-                                  enum amount amount) {
+                                  unsigned amount) {
   struct mappings m = mappings_collect(d, f);
   struct sides ret = {.is_complete = true};
 
@@ -372,13 +375,13 @@ static struct sides list_mappings(struct document *d, const struct filters *f,
 
     ret.is_complete &= one->name != NULL;
     add_side(&ret, (struct side){.name = one->name ? one->name : rest,
-                                 .amount = amounts_get(&one->amounts, amount),
+                                 .amount = column_amount(&one->amounts, amount),
                                  .error = MISSING});
   }
   return ret;
 }
 
-void diff_make(struct document *old, struct document *new, enum amount amount,
+void diff_make(struct document *old, struct document *new, unsigned amount,
                const char *group, struct diff *ret) {
   struct filters f = {.group = {.exact = group}};
 
@@ -657,7 +660,7 @@ static void write_json(const struct document *old, const struct document *new,
   json_lines_begin(&j, NULL, '{');
   json_lines_real(&j, "old_time", old->time);
   json_lines_real(&j, "time", new->time);
-  json_lines_text(&j, "amount", amount_names[o->sort]);
+  json_lines_text(&j, "amount", column_name(o->sort));
   for (size_t i = 0; i < SECTIONS; i++) {
     const struct section *section = &sections[i];
 

@@ -43,9 +43,10 @@ struct diff {
   size_t missing;     /* of captures: processes that have no mappings */
 };
 
-/* Compares one amount, in one group or (NULL) in all. The result has changes
+/* Compares one amount (column_is_amount()), in one group or (NULL) in all. The
+ * result has changes
  * only. */
-void diff_make(struct document *old, struct document *new, enum amount amount,
+void diff_make(struct document *old, struct document *new, unsigned amount,
                const char *group, struct diff *ret);
 void diff_done(struct diff *d);
 

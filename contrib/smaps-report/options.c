@@ -66,10 +66,9 @@ static int refuse_column(struct config_error *reason, const char *option,
 static int parse_sort(struct options *o, const char *value,
                       struct config_error *reason) {
   bool is_diff = o->command == COMMAND_DIFF;
-  unsigned n = is_diff ? AMOUNTS : column_count();
 
   o->sort = column_find(value, strlen(value));
-  if (o->sort >= n)
+  if (o->sort == column_count() || (is_diff && !column_is_amount(o->sort)))
     return refuse_column(reason, "-s", is_diff ? "an amount" : "a column",
                          value, strlen(value));
   return 0;
@@ -554,8 +553,9 @@ void options_print_columns(enum command command, FILE *out) {
   static const char *const kinds[ROW_KINDS] = {"groups", "processes", "users",
                                                "mappings", "areas"};
 
-  for (unsigned i = 0; command == COMMAND_DIFF && i < AMOUNTS; i++)
-    fprintf(out, "%s\n", column_name(i));
+  for (unsigned i = 0; command == COMMAND_DIFF && i < column_count(); i++)
+    if (column_is_amount(i))
+      fprintf(out, "%s\n", column_name(i));
   for (unsigned i = 0; command != COMMAND_DIFF && i < column_count(); i++) {
     fprintf(out, "%-18s", column_name(i));
     for (unsigned kind = 0; kind < ROW_KINDS; kind++)

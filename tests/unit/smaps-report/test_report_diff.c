@@ -1,5 +1,6 @@
 #include "test.h"
 
+#include "column.h"
 #include "diff.h"
 #include "folded.h"
 #include "load.h"
@@ -148,6 +149,28 @@ TEST(groups_are_compared_by_name) {
         "b +5 10>15 stayed\n"
         "n - ->3 stayed\n"
         "x - ->- stayed\n");
+}
+
+/* A page that went to swap is no change of it. */
+TEST(epss_is_compared_as_pss_and_swap) {
+  struct pair p = {
+      .old = load(
+          PARTS(.json =
+                    "'groups':[{'name':'out','usage':{'pss':100,'swap':5}},"
+                    "{'name':'a','pss_error':2,'usage':{'pss':100,'swap':5}},"
+                    "{'name':'n','usage':{'pss':100}}]")),
+      .new = load(
+          PARTS(.json =
+                    "'groups':[{'name':'out','usage':{'pss':30,'swap':75}},"
+                    "{'name':'a','pss_error':3,'usage':{'pss':90,'swap':25}},"
+                    "{'name':'n','usage':{'pss':100,'swap':0}}]"))};
+
+  diff_make(&p.old, &p.new, column_find("epss", 4), NULL, &p.diff);
+  assert_int_equal(p.diff.groups.all[0].old_error, 2);
+  assert_int_equal(p.diff.groups.all[0].new_error, 3);
+  check(&p, &p.diff.groups,
+        "a +10 105>115 stayed\n"
+        "n - ->100 stayed\n");
 }
 
 TEST(a_restarted_service_is_paired_in_order_of_start) {

@@ -233,6 +233,8 @@ TEST(options_are_taken_in_every_form) {
     assert_string_equal(o.command == COMMAND_LIVE ? o.config : o.files[0], "f");
   }
   assert_string_equal(parse_valid("table").files[0], "table");
+  assert_string_equal(column_name(parse_valid("diff -s epss a b").sort),
+                      "epss");
 }
 
 TEST(limits_are_shares_or_amounts) {
