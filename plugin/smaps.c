@@ -57,7 +57,8 @@ static void submit_host(cdtime_t now, const struct host_account *host,
 
 static double seconds(uint64_t ns) { return (double)ns / 1e9; }
 
-static void submit_counts(cdtime_t now, const struct collector_counts *c) {
+static void submit_counts(cdtime_t now, const struct collector_counts *c,
+                          bool has_state_file) {
   const struct {
     const char *type, *type_instance;
     double value;
@@ -77,9 +78,11 @@ static void submit_counts(cdtime_t now, const struct collector_counts *c) {
       {"count", "hung", (double)c->hung},
       {"count", "unidentified", (double)c->unidentified},
       {"count", "groups_refused", (double)c->groups_refused},
+      {"duration", "state_age", seconds(c->state_age_ns)}, /* the last */
   };
+  size_t n = sizeof(values) / sizeof(*values) - !has_state_file;
 
-  for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
+  for (size_t i = 0; i < n; i++)
     values_submit(now, "", values[i].type, values[i].type_instance,
                   &values[i].value, 1);
 }
@@ -96,7 +99,7 @@ static void submit_all(const struct collector *c,
     submit_group(now, g, &r->context);
   if (r->host.known)
     submit_host(now, &r->host, &settings->report, r->context.mem_total);
-  submit_counts(now, &r->counts);
+  submit_counts(now, &r->counts, settings->state_file != NULL);
 }
 
 /* --- callbacks --- */

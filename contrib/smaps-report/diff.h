@@ -44,8 +44,7 @@ struct diff {
 };
 
 /* Compares one amount (column_is_amount()), in one group or (NULL) in all. The
- * result has changes
- * only. */
+ * result has changes only. */
 void diff_make(struct document *old, struct document *new, unsigned amount,
                const char *group, struct diff *ret);
 void diff_done(struct diff *d);

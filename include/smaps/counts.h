@@ -20,6 +20,7 @@ struct collector_counts {
   uint64_t hung;           /* processes in quarantine: reading them hangs */
   uint64_t unidentified;   /* live processes whose groups are unknown */
   uint64_t groups_refused; /* processes with a refused name */
+  uint64_t state_age_ns;   /* since the state in StateFile; 0 without it */
   /* The ReadBudget that would be enough, if it has been too small for a minute
    * to read each member once in its MaxAge; otherwise 0. */
   double read_budget_wanted;

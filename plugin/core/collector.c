@@ -243,6 +243,8 @@ static void count_all(struct collector *c, uint64_t start_ns) {
     counts.groups++;
   if (reader_count_hung(&c->reader) == WORKER_POOL_MAX)
     c->results.diags[DIAG_READERS_HUNG].count = WORKER_POOL_MAX;
+  if (c->settings->state_file)
+    counts.state_age_ns = recorder_state_age_ns(&c->recorder, start_ns);
   counts.cycle_ns = c->clock_ns() - start_ns;
   c->results.counts = counts;
 }

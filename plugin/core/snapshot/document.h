@@ -77,9 +77,10 @@ struct document {
   enum document_kind kind;
   char *text; /* allocated */
   size_t len;
-  size_t resume_at; /* of a state: where resume.h's part begins; 0: nowhere */
-  uint64_t time_ns; /* since the Epoch */
-  bool is_early;    /* of a state: not for the history */
+  size_t resume_at;  /* of a state: where resume.h's part begins; 0: nowhere */
+  uint64_t time_ns;  /* since the Epoch */
+  uint64_t cycle_ns; /* of a state: the same by the clock of the cycles */
+  bool is_early;     /* of a state: not for the history */
   char subject[GROUP_NAME_SIZE]; /* the group of a capture */
   struct summary summary;        /* of a capture */
   struct alarm alarm;            /* that it was made for */

@@ -395,6 +395,7 @@ static bool is_early(const struct recorder *r, uint64_t now_ns) {
 static int make_state(struct recorder *r, const struct scene *s) {
   struct document d = {.kind = DOCUMENT_STATE,
                        .time_ns = s->time_ns,
+                       .cycle_ns = r->of.now_ns,
                        .is_early = is_early(r, r->of.now_ns)};
 
   r->state_ns = r->of.now_ns;
@@ -416,6 +417,12 @@ void recorder_finish(struct recorder *r, const struct scene *s) {
   if (r->writer && r->settings->state_file && r->next_state_ns > 0 &&
       r->state_ns != r->of.now_ns)
     make_state(r, s);
+}
+
+uint64_t recorder_state_age_ns(const struct recorder *r, uint64_t now_ns) {
+  uint64_t state_ns = writer_state_ns(r->writer);
+
+  return now_ns - (state_ns ? state_ns : r->begin_ns);
 }
 
 /* --- what an earlier run has left --- */

@@ -100,6 +100,10 @@ bool recorder_has_captured(const struct recorder *r, uint64_t id);
 #define NOTHING_DUE 1
 int recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns);
 
+/* The time since the cycle whose state is in the state file, or since the first
+ * cycle if none was written. Only with StateFile, after recorder_run(). */
+uint64_t recorder_state_age_ns(const struct recorder *r, uint64_t now_ns);
+
 /*
  * Reads the mappings of a process that the last cycle has seen, within
  * ReadTimeout, and makes the snapshot of it alone. Returns 0 and the document,

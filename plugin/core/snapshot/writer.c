@@ -30,6 +30,7 @@ struct writer {
   /* Protected by the mutex. */
   struct document waiting[DOCUMENTS_MAX]; /* the oldest first */
   size_t n;
+  uint64_t state_ns;     /* of writer_state_ns() */
   bool is_running;       /* the thread */
   bool is_recalling;     /* a DOCUMENT_RESUME is not read yet */
   struct resume *resume; /* what it had, until it is taken */
@@ -134,6 +135,17 @@ static void recall(struct writer *w) {
     report(w, d.kind, &d, NULL, rc);
 }
 
+static void write_state(struct writer *w, const struct document *d) {
+  int rc = store_replace(w->paths[DOCUMENT_STATE], d->text, d->len);
+
+  if (rc >= 0) {
+    pthread_mutex_lock(&w->mutex);
+    w->state_ns = d->cycle_ns;
+    pthread_mutex_unlock(&w->mutex);
+  }
+  report(w, d->kind, d, NULL, rc);
+}
+
 static void write_document(struct writer *w, const struct document *d) {
   char path[PATH_MAX + NAME_MAX];
   int rc;
@@ -155,8 +167,7 @@ static void write_document(struct writer *w, const struct document *d) {
     return;
   }
   if (w->paths[DOCUMENT_STATE])
-    report(w, d->kind, d, NULL,
-           store_replace(w->paths[DOCUMENT_STATE], d->text, d->len));
+    write_state(w, d);
   add_to_history(w, d);
 }
 
@@ -257,6 +268,15 @@ bool writer_recalled(struct writer *w, uint64_t timeout_ns,
   w->resume = NULL;
   pthread_mutex_unlock(&w->mutex);
   return is_read;
+}
+
+uint64_t writer_state_ns(struct writer *w) {
+  uint64_t ns;
+
+  pthread_mutex_lock(&w->mutex);
+  ns = w->state_ns;
+  pthread_mutex_unlock(&w->mutex);
+  return ns;
 }
 
 void writer_free(struct writer *w, uint64_t timeout_ns) {

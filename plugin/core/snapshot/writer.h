@@ -41,6 +41,9 @@ void writer_submit(struct writer *w, const struct document *d);
 bool writer_recalled(struct writer *w, uint64_t timeout_ns,
                      struct resume **ret);
 
+/* The cycle_ns of the state that is in the state file; 0: none was written. */
+uint64_t writer_state_ns(struct writer *w);
+
 /*
  * Waits at most `timeout_ns` until all documents are written and the thread has
  * ended. After a timeout the thread frees the writer when it ends; done() may

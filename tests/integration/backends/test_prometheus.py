@@ -219,8 +219,12 @@ class PrometheusTest(BackendTest):
         self.start_shape("anon", name="odd", mib=2)
         self.start_shape("anon", name="unread", mib=2)
         port = free_port()
+        state = stage().new_directory() / "state"
+        smaps = SMAPS.replace(
+            'Report "detail"', f'Report "detail"\nStateFile "{state}"'
+        )
         daemon = self.start_daemon(
-            SMAPS + OTHER_PLUGINS + write_prometheus(port), host="alpha", interval=0.2
+            smaps + OTHER_PLUGINS + write_prometheus(port), host="alpha", interval=0.2
         )
         daemon.wait_cycles(3)
         return daemon, Prometheus(self, port)

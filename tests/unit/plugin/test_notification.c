@@ -471,6 +471,7 @@ static void read_until_logged(size_t n) {
 GLUE_TEST(failure_and_recovery_of_the_state_are_logged_once) {
   start_with("StateFile", at("no/state"), "StateInterval 0");
   read_until_logged(1);
+  assert_true(glue_value("smaps/duration-state_age") >= 0);
   for (int i = 0; i < 20; i++)
     assert_int_equal(stub.read(NULL), 0);
   proctree_write(&glue_tree, "no/x", "", 0);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "snapshot/recorder.h"
@@ -135,6 +136,52 @@ TEST(a_state_is_written_at_its_interval) {
     assert_stated(w, cases[i].step_s, cases[i].times, cases[i].n);
     world_teardown((void **)&w);
   }
+}
+
+/* Runs the cycles of 10 s to 50 s after a state that was due; returns the age
+ * of the state file in the last of them. */
+static uint64_t run_to_age(struct world *w) {
+  for (int i = 0; i < 5; i++)
+    cycle(w, 10);
+  return world_counts(w)->state_age_ns / NS_PER_S;
+}
+
+/* A directory in the place of the file cannot be replaced. */
+WORLD_TEST(the_age_of_the_state_file_goes_on_while_it_cannot_be_written) {
+  const char *path;
+
+  world_keep_state(w);
+  w->settings.state_interval_ns = 60 * NS_PER_S;
+  put_group(w, 10, "a");
+  cycle(w, 10);
+  path = world_written(0)->path;
+  assert_int_equal(run_to_age(w), 50);
+  assert_int_equal(unlink(path) | mkdir(path, 0700), 0);
+  cycle(w, 10); /* of 60 s */
+  assert_int_equal(world_written(1)->error, -EISDIR);
+  assert_int_equal(run_to_age(w), 110);
+  assert_int_equal(rmdir(path), 0);
+  cycle(w, 10); /* of 120 s */
+  assert_int_equal(world_written(2)->error, 0);
+  assert_int_equal(run_to_age(w), 50);
+}
+
+/* It is counted from the start. */
+WORLD_TEST(a_state_file_that_was_never_written_has_an_age) {
+  world_keep_state(w);
+  w->settings.state_interval_ns = 60 * NS_PER_S;
+  put_group(w, 10, "a");
+  proctree_write(&w->tree, "state/x", "", 0);
+  cycle(w, 10);
+  assert_int_equal(world_written(0)->error, -EISDIR);
+  assert_int_equal(run_to_age(w), 50);
+}
+
+WORLD_TEST(without_a_state_file_there_is_no_age) {
+  world_keep_captures(w);
+  put_group(w, 10, "a");
+  cycle(w, 10);
+  assert_int_equal(run_to_age(w), 0);
 }
 
 /* Runs cycles for 5 minutes, with steps that may be longer than the interval.
