@@ -36,6 +36,9 @@ void heading_print(const struct document *d, const struct style *s) {
 void heading_write(const struct document *d, struct json_lines *j) {
   json_lines_text(j, "host", d->host);
   json_lines_real(j, "time", d->time);
+  json_lines_text(j, "severity", d->trigger.severity);
+  json_lines_text(j, "type", d->trigger.type);
+  json_lines_text(j, "type_instance", d->trigger.type_instance);
   json_lines_text(j, "message", d->trigger.message);
   json_lines_real(j, "last_known", document_last_known(d));
 }

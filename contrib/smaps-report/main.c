@@ -93,17 +93,24 @@ static int load_live(const struct options *o, struct document *ret) {
   return rc ? fail(is_check ? "check" : "live", reason.text) : 0;
 }
 
-/* The older document of diff --since, and the newer one. */
+static const char *name_of(const struct options *o) {
+  return o->command == COMMAND_HTML ? "html" : "diff";
+}
+
+/* The documents of --since, as if both files were given: html takes the newer
+ * one first. */
 static int load_pair(const struct options *o, const struct probe_places *places,
                      struct document *ret) {
   const char *new = o->n_files > 0 ? o->files[0] : places->state_file;
+  bool is_new_first = o->command == COMMAND_HTML;
   struct config_error reason;
 
   if (!new)
-    return fail("diff", "StateFile is not set: expected NEW");
-  if (since_load(places->state_history, o->since, &ret[0], &reason) < 0)
+    return fail(name_of(o), "StateFile is not set: expected NEW");
+  if (since_load(places->state_history, o->since, &ret[is_new_first], &reason) <
+      0)
     return fail(places->state_history, reason.text);
-  return load_file(new, &ret[1]);
+  return load_file(new, &ret[!is_new_first]);
 }
 
 static int load_since(const struct options *o, struct document *ret) {
@@ -113,7 +120,7 @@ static int load_since(const struct options *o, struct document *ret) {
 
   messages_print(stderr);
   if (rc)
-    return fail("diff", reason.text);
+    return fail(name_of(o), reason.text);
   rc = load_pair(o, &places, ret);
   free(places.state_file);
   free(places.state_history);
@@ -148,7 +155,7 @@ static void write_folded(const struct document *d, const char *file) {
 /* The file that has the mistake. */
 static const char *culprit(const struct options *o) {
   if (o->has_since)
-    return "diff";
+    return name_of(o);
   if (o->n_files == 0)
     return "live";
   if (o->command == COMMAND_DIFF)

@@ -34,7 +34,7 @@ static const struct {
         {"html", 1, 2, "FILE [OLD]",
          "Prints a page for a browser: groups, processes and mappings, and "
          "what has\nchanged since OLD. It needs nothing else, and can be "
-         "mailed."},
+         "mailed. --since TIME [FILE]\nis as for diff."},
     [COMMAND_LIVE] =
         {"live", 0, 0, "",
          "Shows the memory of this host now, in the groups of your "
@@ -187,7 +187,8 @@ static int parse_watch(struct options *o, const char *value,
 #define DIFF (1U << COMMAND_DIFF)
 #define EXPLAIN (1U << COMMAND_EXPLAIN)
 #define RUNS (1U << COMMAND_LIVE | 1U << COMMAND_CHECK | EXPLAIN)
-#define CONFIGURED (RUNS | DIFF)
+#define SINCE (DIFF | 1U << COMMAND_HTML)
+#define CONFIGURED (RUNS | SINCE)
 #define ALL ((1U << COMMANDS) - 1)
 
 #define PARSE(name) PARSED, parse_##name, 0, 0
@@ -249,7 +250,7 @@ static const struct definition {
     {"fail-over", "LIMIT", "exit 1 if a group's PSS grew by more: 10% or 64M",
      PARSE(limit), DIFF, '\0'},
     {"since", "TIME", "compare with the state of then: 13:20, 2h, a date",
-     PARSE(since), DIFF, '\0'},
+     PARSE(since), SINCE, '\0'},
     {"json", NULL, "print JSON, in bytes and seconds", SET(is_json, true),
      TABLES | DIFF | EXPLAIN, 'j'},
     {"watch", "SECONDS", "show groups on a screen that refreshes", PARSE(watch),
@@ -368,8 +369,8 @@ static int check_together(const struct options *o,
 static int check_count(const struct options *o, size_t n,
                        struct config_error *reason) {
   if (o->has_since && n > 1)
-    return config_error_set(reason, "--since: expected only NEW beside it");
-  if (o->command == COMMAND_DIFF && o->config && !o->has_since)
+    return config_error_set(reason, "--since: expected at most one file");
+  if ((SINCE >> o->command) & 1 && o->config && !o->has_since)
     return config_error_set(reason, "-C needs --since");
   if (!o->has_since && n < commands[o->command].least)
     return config_error_set(reason, "expected %s; see --help",

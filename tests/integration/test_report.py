@@ -164,7 +164,9 @@ class Tables(ReportTest):
         self.assertEqual(
             heading,
             {"row": "document", "host": "db1.example.org",
-             "time": load(CAPTURE)["time"], "message": trigger["message"]},
+             "time": load(CAPTURE)["time"], "severity": "warning",
+             "type": "memory", "type_instance": "pss",
+             "message": trigger["message"]},
         )  # fmt: skip
 
     def write_ended(self):

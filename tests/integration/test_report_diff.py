@@ -286,6 +286,17 @@ class Since(ReportTest):
         times = document["old_time"], document["time"]
         self.assertEqual(times, (self.now - 7200, self.now))
 
+    def test_html_compares_in_the_same_way(self):
+        old = self.keep(self.now - 3000, 80)
+        for new in ((), (self.write(self.state(self.now, 300), "other.json"),)):
+            with self.subTest(new):
+                page = self.report("html", "-C", self.config, "--since", "45m", *new)
+                want = self.report("html", *(new or (self.new,)), old)
+                self.assertEqual(page, want)
+        self.configure(f'StateFile "{self.new}"')
+        args = ("html", "--since", "1h", "-C", self.config)
+        self.assert_fails("StateHistory is not set in ", *args)
+
     def test_what_is_missing_is_named(self):
         args = ("diff", "--since", "3h")
         self.assert_fails("the oldest is of ", *args, "-C", self.config)
