@@ -120,7 +120,7 @@ class Division(HostPictureTest):
             self.assertEqual(self.row(words, name), [f"{gib}.0", "GiB"] * 3)
         outside = self.row(words, "outside of these groups")
         self.assertEqual(outside, ["1.0", "GiB"] * 3)
-        self.assertEqual(self.row(words, "page_tables"), ["64.0", "MiB"] * 3)
+        self.assertEqual(self.row(words, "tmpfs"), ["256.0", "MiB"] * 3)
         # And so high they are drawn.
         groups = self.height(path, OUTSIDE_COLOUR)
         total = self.height(path, FREE_COLOUR)
@@ -139,6 +139,29 @@ class Division(HostPictureTest):
                 if pixel in wanted:
                     found[wanted[pixel]].append(i)
         return max(sum(found.values(), [])) - min(found[colour])
+
+    def test_what_is_never_a_hundredth_of_mem_total_is_one_area(self):
+        """64 + 32 + 160 + 16 MiB, of 163.84 MiB and less."""
+        _, words = self.draw_host()
+        parts = self.row(words, "4 smaller parts")
+        self.assertEqual(parts, ["272.0", "MiB"] * 3)
+        for name in ("page_tables", "slab_unreclaimable", "percpu"):
+            self.assertFalse([word for word in words if f":{name} " in word])
+        (note,) = [word for word in words if "smaller parts\\: " in word]
+        expected = "page_tables, kernel_stack, slab_unreclaimable, percpu"
+        self.assertIn(expected, note)
+
+    def test_groups_that_are_never_a_hundredth_of_mem_total_are_one_area(self):
+        data = self.directory / "small"
+        shutil.copytree(self.data, data)
+        peak = lambda minute: 200 * MIB if minute == 60 else 8 * MIB
+        write_group(data / "web1", "peak", peak)
+        for name in ("tiny", "minute"):
+            write_group(data / "web1", name, lambda minute: 64 * MIB)
+        _, words = self.draw_host(data=data)
+        rest = self.row(words, "2 smaller groups")
+        self.assertEqual(rest, ["128.0", "MiB"] * 3)
+        self.assertTrue(self.row(words, "peak"))
 
     def test_parts_that_no_host_has_are_not_in_the_legend(self):
         _, words = self.draw_host()

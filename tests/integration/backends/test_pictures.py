@@ -5,6 +5,7 @@ Colours are looked at in the picture. Its texts are taken from the command line
 of rrdtool, which a program of that name in front of it writes down.
 """
 
+import itertools
 import math
 import os
 import shutil
@@ -240,6 +241,17 @@ class Host(PicturesTest):
             _, words = self.draw("-m", *picture)
             self.assertEqual(self.row(words, "MemTotal"), ["16.0", "GiB"] * 3)
 
+    def test_mem_total_leaves_a_group_half_of_its_picture(self):
+        for limit, is_line in (("9G", True), ("7G", False)):
+            with self.subTest(limit):
+                _, words = self.draw("-m", "-l", f"large={limit}", "group", "large")
+                total = self.row(words, "MemTotal")
+                self.assertEqual(total, ["16.0", "GiB"] * 3)
+                lines = [word for word in words if "#000000:MemTotal" in word]
+                self.assertEqual(bool(lines), is_line)
+        _, words = self.draw("-m", "group", "nightly")
+        self.assertIn("--vertical-label=MiB", words)
+
     def test_mem_total_comes_from_percentages_too(self):
         data = self.directory / "percentages"
         shutil.copytree(self.data, data)
@@ -273,6 +285,87 @@ class Host(PicturesTest):
             self.assertEqual(done.returncode, 1)
             expected = f'-l takes GROUP=SIZE, as web=6G, not "{text}"'
             self.assertIn(expected, done.stderr)
+
+
+def lab(colour):
+    """CIELAB of sRGB (D65): distances are about as people see them."""
+    linear = []
+    for byte in bytes.fromhex(colour):
+        part = byte / 255
+        linear.append(
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        )
+    rows = (
+        (0.4339, 0.3762, 0.1899),
+        (0.2126, 0.7152, 0.0722),
+        (0.0177, 0.1095, 0.8730),
+    )
+    x, y, z = (
+        t ** (1 / 3) if t > 0.008856 else 7.787 * t + 16 / 116
+        for t in (sum(map(math.prod, zip(row, linear))) for row in rows)
+    )
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+class Colours(unittest.TestCase):
+    def test_no_two_groups_are_alike(self):
+        """The greens 59a14f and 8cd17d, 18 apart, look the same in a narrow
+        area."""
+        red = (53.24, 80.09, 67.20)  # as tables of colours have it
+        self.assertLess(math.dist(lab("ff0000"), red), 0.1)
+        self.assertLess(math.dist(lab("59a14f"), lab("8cd17d")), 20)
+        for one, other in itertools.combinations(palette(), 2):
+            with self.subTest(one=one, other=other):
+                self.assertGreater(math.dist(lab(one), lab(other)), 35)
+
+
+class Ends(PicturesTest):
+    """The files of a group begin and end some rows apart: other rows of theirs
+    begin then, and some are written later than others."""
+
+    @classmethod
+    def write(cls, data):
+        host = data / "web1"
+        began = lambda minute: minute >= 100
+        write_rrd(
+            host / "smaps/duration-cycle.rrd",
+            lambda minute: 0.01 if began(minute) else None,
+            ("seconds",),
+        )
+        write_group(host, "web", lambda minute: GIB, began)
+        write_group(
+            host, "shop", lambda minute: GIB, lambda minute: minute >= 200
+        )
+        for name, begin in (("web", 99), ("shop", 199)):
+            write_rrd(
+                host / f"smaps-{name}/ps_count.rrd",
+                lambda minute: 3 if minute >= begin else None,
+                ("processes", "threads"),
+            )
+            path = host / f"smaps-{name}/memory-pss.rrd"
+            path.unlink()
+            there = range(begin + 1, MINUTES - 3)
+            write_rrd(path, lambda minute: GIB if minute in there else None)
+
+    def test_no_end_is_unknown(self):
+        """A band shows only the time in which collectd stood still."""
+        for picture in (["stack"], ["group", "web"], ["group", "shop"]):
+            with self.subTest(picture):
+                (path,), _ = self.draw(*picture)
+                bands = self.bands(path)
+                self.assertEqual(runs(bands), [False, True, False])
+                self.assertLessEqual(len(list(itertools.groupby(bands))), 3)
+
+    def test_a_group_that_stays_unknown_is(self):
+        data = self.directory / "unknown"
+        shutil.copytree(self.data, data)
+        path = data / "web1/smaps-web/memory-pss.rrd"
+        path.unlink()
+        known = range(150, 560)
+        write_rrd(path, lambda minute: GIB if minute in known else None)
+        (path,), _ = self.draw("group", "web", data=data)
+        bands = runs(self.bands(path))
+        self.assertEqual(bands, [False, True, False] + [True, False] * 2)
 
 
 class Fleet(PicturesTest):
