@@ -367,6 +367,7 @@ lint:
 	@clang-format --dry-run -Werror $(C_FILES)
 	@tests/layering
 	@tests/line_limits
+	@tests/shell
 
 distcheck: deps-compile-check-backends-dist-deb-packages
 	@tests/distcheck
@@ -448,7 +449,7 @@ help:
 	@echo 'soak               run 10,000 intervals under churn, and long unit tests'
 	@echo '                   over four months of their clock: an hour'
 	@echo 'coverage           show the lines and branches of plugin/core that unit tests reach'
-	@echo 'lint               check formatting, layering and lengths'
+	@echo 'lint               check formatting, layering, lengths and shell scripts'
 	@echo 'distcheck          test with sanitizers, valgrind, clang, and as a release build'
 	@echo 'install            install to DESTDIR, PREFIX, PLUGINDIR=$(PLUGINDIR)'
 	@echo 'uninstall          remove the files that install added'
