@@ -84,7 +84,7 @@ static void print_host_values(void) {
     printf("host %s-%s\n", v.is_part ? "memory" : "bytes", v.name);
 }
 
-/* A cycle over a tree dispatches them. */
+/* A cycle over a tree dispatches them; some only with StateFile. */
 static int print_own_values(void) {
   struct proctree tree;
   int r = -1;
@@ -92,7 +92,9 @@ static int print_own_values(void) {
   proctree_make(&tree);
   proctree_put(&tree, &(struct fake){.pid = 1, .comm = "init"});
   module_register();
-  if (items_configure("ProcRoot '%s'", tree.root) == 0 && stub.init() == 0)
+  if (items_configure("ProcRoot '%s'\nStateFile '%s/state'", tree.root,
+                      tree.root) == 0 &&
+      stub.init() == 0)
     r = stub.read(NULL);
   for (size_t i = 0; i < stub.n_values; i++)
     if (strncmp(stub.values[i].identifier, "smaps/", 6) == 0)
