@@ -1,6 +1,7 @@
 #include "diff.h"
 #include "column.h"
 #include "grid.h"
+#include "heading.h"
 #include "json_lines.h"
 #include "memory.h"
 #include "sum.h"
@@ -612,6 +613,7 @@ static void print_heading(const struct document *old,
   }
   text_print(&t, COLOUR_BOLD, s);
   text_done(&t);
+  heading_print_age(new, s);
   fputc('\n', s->out);
 }
 

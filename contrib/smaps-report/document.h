@@ -186,6 +186,7 @@ struct document {
   const char *kernel;
   double time;
   double interval;
+  double state_interval; /* of a StateFile: StateInterval; NaN in others */
   uint64_t page_size;
   uint64_t mem_total;
   uint64_t mem_available;

@@ -6,8 +6,11 @@
 #include "json_lines.h"
 #include "text.h"
 
-/* Prints a line of them. */
+/* Prints a line of them, and those that warn. */
 void heading_print(const struct document *d, const struct style *s);
+
+/* Prints a line if the document is a StateFile that should be younger. */
+void heading_print_age(const struct document *d, const struct style *s);
 
 /* Writes them as keys of an open object. */
 void heading_write(const struct document *d, struct json_lines *j);

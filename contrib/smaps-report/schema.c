@@ -46,6 +46,7 @@ static const struct key document_keys[] = {
     IN(TEXT, host, document),
     IN(SECONDS, time, document),
     IN(SECONDS, interval, document),
+    IN(SECONDS, state_interval, document),
     IN(TEXT, kernel, document),
     IN(WHOLE, page_size, document),
     IN(WHOLE, mem_total, document),

@@ -91,6 +91,7 @@ DOCUMENT = {
     "groups": array(mapping_of_keys),
     "processes": array(mapping_of_keys),
     "left_out?": whole,
+    "state_interval?": number,
     "resume?": array(text),
     "mappings?": array(mapping_of_keys),
 }

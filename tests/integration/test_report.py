@@ -3,6 +3,7 @@ tests/fixtures/snapshot. `live` and `check`: test_live."""
 
 import json
 import re
+import time
 
 from report import (
     CAPTURE,
@@ -197,6 +198,28 @@ class Tables(ReportTest):
         self.assertEqual(heading["last_known"], document["time"] - 12)
         self.assertIn("it has ended: known from", self.report("explain", path))
         self.assert_fails("the processes of the group had ended", "-m", path)
+
+    def write_state(self, age, **keys):
+        return self.write(
+            {**load(STATE), "time": time.time() - age, "interval": 10, **keys}
+        )
+
+    def test_a_state_file_that_is_old_is_marked(self):
+        """60 s and two StateIntervals and Intervals are 200 s."""
+        line = r"(?m)^This state is \d+m\d\ds old, with StateInterval 60: "
+        for age, interval, is_old in (
+            (215, 60, True),
+            (100, 60, False),
+            (215, 86400, False),
+            (-1e6, 60, False),
+        ):
+            path = self.write_state(age, state_interval=interval)
+            for args in ([path], ["explain", path], ["diff", STATE, path]):
+                with self.subTest(age=age, interval=interval, args=args):
+                    find = self.assertRegex if is_old else self.assertNotRegex
+                    find(self.report(*args), line if is_old else "StateInt")
+        # Neither a state of the history nor a capture has a StateInterval.
+        self.assertNotIn("old", self.report(self.write_state(1e6)))
 
     def test_mappings(self):
         rows = self.rows("-m", "-t", CAPTURE)

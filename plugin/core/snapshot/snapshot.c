@@ -481,8 +481,11 @@ int snapshot_make(const struct scene *s, const struct resume_owners *from,
   }
   json_end_array(&json);
   len = json.len;
-  if (from)
+  if (from && s->settings->state_file) {
+    json_decimal(&json, "state_interval",
+                 seconds(s->settings->state_interval_ns));
     resume_write(&json, from, waiting);
+  }
   ret->resume_at = json.len > len ? len : 0;
   json_end_object(&json);
   rc = json_finish(&json, &ret->text, &ret->len);

@@ -422,9 +422,12 @@ WORLD_TEST(neither_history_nor_captures_have_it) {
   assert_int_equal(capture->kind, DOCUMENT_CAPTURE);
   d = parsed_file(capture->path);
   assert_null(parsed_get(d, "resume"));
+  assert_null(parsed_get(d, "state_interval"));
   parsed_free(d);
   d = parsed_file(state_path(w));
   assert_true(parsed_count(d, "resume") >= 3);
+  assert_true(parsed_decimal(d, "state_interval") ==
+              (double)w->settings.state_interval_ns / 1e9);
   parsed_free(d);
   snprintf(command, sizeof(command), "ls %s/*.json", path);
   f = popen(command, "r");
@@ -432,6 +435,7 @@ WORLD_TEST(neither_history_nor_captures_have_it) {
   pclose(f);
   d = parsed_file(path);
   assert_null(parsed_get(d, "resume"));
+  assert_null(parsed_get(d, "state_interval"));
   assert_int_equal(parsed_count(d, "processes"), 2);
   parsed_free(d);
 }
