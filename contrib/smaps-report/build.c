@@ -388,19 +388,48 @@ static bool is_interpreter(const char *comm) {
   return false;
 }
 
+/* The options of java (JDK 21) whose value is the next argument. */
+static bool takes_next(const char *word, size_t len) {
+  static const char *const names[] = {"-cp",
+                                      "-classpath",
+                                      "--class-path",
+                                      "-p",
+                                      "--module-path",
+                                      "--upgrade-module-path",
+                                      "--add-modules",
+                                      "--limit-modules",
+                                      "--add-exports",
+                                      "--add-opens",
+                                      "--add-reads",
+                                      "--patch-module",
+                                      "--enable-native-access"};
+
+  for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+    if (strlen(names[i]) == len && strncmp(names[i], word, len) == 0)
+      return true;
+  return false;
+}
+
+static const char *next_word(const char *word) {
+  word += strcspn(word, " ");
+  return word + strspn(word, " ");
+}
+
 /* Sets the title. An interpreter of scripts gets the base name of its first
- * argument that is not an option, if that looks like a file. */
+ * argument that is not an option, if that looks like a file: of java the class
+ * or the archive. */
 static void name_process(struct builder *b) {
   struct process *p = &b->process;
   const char *word = p->command_line, *end, *slash;
+  bool is_java;
 
   p->title = p->comm;
   if (!p->comm || !word || !is_interpreter(p->comm))
     return;
-  do {
-    word += strcspn(word, " ");
-    word += strspn(word, " ");
-  } while (*word == '-');
+  is_java = strcmp(p->comm, "java") == 0;
+  for (word = next_word(word); *word == '-'; word = next_word(word))
+    if (is_java && takes_next(word, strcspn(word, " ")))
+      word = next_word(word);
   end = word + strcspn(word, " ");
   slash = memrchr(word, '/', (size_t)(end - word));
   if (!slash && !memchr(word, '.', (size_t)(end - word)))

@@ -46,18 +46,23 @@ static size_t write_character(const struct json_lines *j, const char *text,
 
 static void write_string(const struct json_lines *j, const char *text,
                          size_t max) {
-  size_t left = strlen(text), used = 0;
+  const char *end = text + strlen(text);
+  bool is_cut = (size_t)(end - text) > max;
+  const char *tail = is_cut ? end - max / 2 : end;
 
   fputc('"', j->out);
-  while (left > 0 && used < max) {
-    size_t n = write_character(j, text, left);
+  for (size_t used = 0; text < end && (!is_cut || used < max / 2);) {
+    size_t n = write_character(j, text, (size_t)(end - text));
 
     used += n;
     text += n;
-    left -= n;
   }
-  if (left > 0)
+  if (is_cut)
     fputs("…", j->out);
+  while (tail < end && (*tail & 0xc0) == 0x80) /* not a first byte */
+    tail++;
+  while (tail < end)
+    tail += write_character(j, tail, (size_t)(end - tail));
   fputc('"', j->out);
 }
 

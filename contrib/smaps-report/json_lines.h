@@ -33,8 +33,8 @@ void json_lines_begin_row(struct json_lines *j, const char *key);
  * does not know, and no byte can end an element: < > & are escaped.
  */
 void json_lines_text(struct json_lines *j, const char *key, const char *text);
-/* Cuts the text to about that many bytes, between characters, with an ellipsis
- * at its end. */
+/* Cuts the text to about that many bytes: an ellipsis stands for its middle,
+ * because the ends of command lines differ most. */
 void json_lines_text_cut(struct json_lines *j, const char *key,
                          const char *text, size_t max);
 /* Writes an array of texts. */

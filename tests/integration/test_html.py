@@ -91,6 +91,13 @@ class Shown(Page):
         self.assertIn("WARNING about postgres at 2026-11-21 13:21:01", alarm)
         self.assertIn(document["trigger"]["message"], alarm)
         self.assertNotIn("had ended", alarm)
+        self.assertNotIn("limit", alarm.replace("threshold", ""))
+        group_of(document, "postgres").update(
+            cgroup_limit=256 * MIB, cgroup_memory=192 * MIB
+        )
+        self.open(document)
+        (alarm,) = tab.texts("#alarm")
+        self.assertIn("The limit of the group is 256 MiB, 75 % in use.", alarm)
         group_of(document, "postgres")["last_known"] = document["time"] - 12
         self.open(document)
         (alarm,) = tab.texts("#alarm")
@@ -456,6 +463,36 @@ class Used(Page):
             tab.evaluate("getComputedStyle(document.querySelector('input')).display"),
             "none",
         )
+
+    def test_no_column_is_cut_and_commands_are_in_the_middle(self):
+        document, old = many(60, 2000), many(60, 2000, 7)
+        java = document["processes"][-1]
+        java["comm"] = "java"
+        java["command_line"] = (
+            f"/usr/bin/java -cp {'/opt/lib/a.jar:' * 99} org.x.Main /etc/x.conf"
+        )
+        for width in (1000, 1240, 1300, 1520, 1700):
+            with self.subTest(width):
+                self.tab.resize(width, 900)
+                tab = self.open(document, old)
+                room, needed = tab.evaluate(
+                    "(e => [e.clientWidth, e.scrollWidth])"
+                    "(document.querySelector('#processes .scroll'))"
+                )
+                self.assertLessEqual(needed, room)
+                head, tail = tab.evaluate(
+                    "[...document.querySelectorAll('#processes td.long span')]"
+                    ".slice(0, 2).map(e => [e.textContent, e.scrollWidth,"
+                    " e.clientWidth, e.getBoundingClientRect().right])"
+                )
+                self.assertTrue(head[0].startswith("org.x.Main: /usr/bin/java"))
+                self.assertGreater(head[1], head[2], "it is cut")
+                self.assertTrue(tail[0].endswith("org.x.Main /etc/x.conf"[-20:]))
+                cell = tab.evaluate(
+                    "document.querySelector('#processes td.long')"
+                    ".getBoundingClientRect().right"
+                )
+                self.assertLessEqual(tail[3], cell)
 
     def test_a_narrow_screen_has_room_for_names(self):
         """Beside an error, and beside a change."""

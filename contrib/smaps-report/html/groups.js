@@ -109,9 +109,11 @@ function changeOf(one) {
 
 const directionOf = (change) => change > 0 ? "grew" : change < 0 ? "shrank" : "";
 
+const limitOf = (group) => bytes(group.cgroup_limit) + ", "
+  + percent(group.cgroup_memory, group.cgroup_limit) + " in use";
+
 function groupFacts(group) {
-  const limit = group.cgroup_limit === undefined ? null
-    : bytes(group.cgroup_limit) + ", " + percent(group.cgroup_memory, group.cgroup_limit) + " in use";
+  const limit = group.cgroup_limit === undefined ? null : limitOf(group);
   return factList([
     ["USS", bytes(group.uss)], ["freed if it ended", amount(group.freed, group.freed_error)], ["RSS", bytes(group.rss)], ["swap", bytes(group.swap)],
     ["processes", number(group.processes)], ["threads", number(group.threads)],

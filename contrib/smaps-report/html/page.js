@@ -16,6 +16,8 @@ function drawHead() {
   byId("alarm").className = trigger.severity ?? "";
   byId("alarm").append(make("b", {}, (trigger.severity ?? "alarm").toUpperCase()), " about ",
     make("bdi", {}, trigger.group ?? "a group"), " at " + time(trigger.time ?? NaN) + ": ", make("bdi", {}, trigger.message ?? ""));
+  const own = groups.find((group) => group.name === data.scope);
+  if (own?.cgroup_limit !== undefined) byId("alarm").append(" The limit of the group is " + limitOf(own) + ".");
   if (data.last_known)
     byId("alarm").append(" The processes of the group had ended: its values are the last known, of " + time(data.last_known) + ".");
 }
@@ -72,6 +74,13 @@ const kindColumns = [
   column("Shmem", "shmem", { class: "number wide", hint: "shared memory and tmpfs: its part of PSS" }),
 ];
 
+/* What an interpreter runs stands before its command line: the class of java. */
+function commandOf(row) {
+  const program = (row.command ?? "").split(" ")[0].split("/").pop();
+  return !row.comm || !row.command || row.command.startsWith(row.comm) || program.startsWith(row.comm) ? row.command
+    : row.comm + ": " + row.command;
+}
+
 function drawProcesses() {
   const changes = new Map();
   for (const row of data.old && data.old.processes ? objects(data.old.change_columns, data.old.processes) : [])
@@ -79,7 +88,7 @@ function drawProcesses() {
   const change = (row) => row.pss === null ? null : changes.has(row.pid) ? changes.get(row.pid) : 0;
   const columns = [
     pssColumn,
-    { title: "Command", class: "name long", isText: true, value: (row) => row.command },
+    { title: "Command", class: "name long", isText: true, value: commandOf },
     { title: "PID", class: "number", isText: true, value: (row) => row.pid },
     { title: "User", class: "name", isText: true, value: (row) => row.user },
     { title: "Group", class: "name", isText: true, value: (row) => row.groups.map((i) => groups[i].name).join(", ") },

@@ -21,6 +21,12 @@ function sortRows(rows, column, isUp) {
   return keyed.map(([, row]) => row);
 }
 
+/* The end stays, and the beginning takes the room that is left. */
+function cutInTheMiddle(text) {
+  const letters = [...text], tail = letters.length > 40 ? letters.splice(-20).join("") : "";
+  return make("div", { class: "middle" }, make("span", {}, letters.join("")), tail ? make("span", {}, tail) : null);
+}
+
 function makeTable({ title, note, columns, rows, sort, hasSearch, limit = ROWS }) {
   const state = { column: columns.find((column) => column.title === sort), isUp: false, limit, words: [] };
   if (state.column) state.isUp = Boolean(state.column.isText);
@@ -54,7 +60,7 @@ function makeTable({ title, note, columns, rows, sort, hasSearch, limit = ROWS }
       const text = cellText(column, row);
       const hint = column.tip ? column.tip(row) : column.isText ? text : null;
       return make("td", { class: [column.class, column.mark && column.mark(row)].filter(Boolean).join(" ") || null,
-        title: hint }, text);
+        title: hint }, column.class?.includes("long") ? cutInTheMiddle(text) : text);
     }));
   }
 

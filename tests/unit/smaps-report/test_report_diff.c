@@ -355,13 +355,20 @@ TEST(the_rest_of_a_capture_is_shown) {
 TEST(scripts_have_their_own_names) {
   static const struct {
     const char *comm, *command, *title;
-  } rows[] = {{"python3.11", "/usr/bin/python3.11 -u /opt/job.py x", "job.py"},
-              {"perl", "perl -w ./report", "report"},
-              {"bash", "bash -O extglob", "bash"},
-              {"sh", "sh -e /a/b/", "sh"},
-              {"node", "", "node"},
-              {"shared", "shared /a/b", "shared"},
-              {"job.py", "/usr/bin/python3 /opt/job.py", "job.py"}};
+  } rows[] = {
+      {"python3.11", "/usr/bin/python3.11 -u /opt/job.py x", "job.py"},
+      {"perl", "perl -w ./report", "report"},
+      {"bash", "bash -O extglob", "bash"},
+      {"sh", "sh -e /a/b/", "sh"},
+      {"node", "", "node"},
+      {"java", "java -Xmx2g -cp /a/b.jar:/c/* org.x.Kafka /etc/k",
+       "org.x.Kafka"},
+      {"java", "/usr/bin/java -jar /opt/app.jar --port 1", "app.jar"},
+      {"java", "java --module-path /m -p /n -m org.x/org.x.Main", "org.x.Main"},
+      {"java", "java -cp /a", "java"},
+      {"python3", "python3 -p /m x.py", "m"},
+      {"shared", "shared /a/b", "shared"},
+      {"job.py", "/usr/bin/python3 /opt/job.py", "job.py"}};
 
   for (size_t i = 0; i < LENGTH(rows); i++) {
     char json[200];
