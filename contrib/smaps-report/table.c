@@ -136,6 +136,13 @@ static size_t total_column(const struct table *t) {
   return t->n_columns;
 }
 
+/* The group of the alarm that a capture was made for. */
+static bool is_scope(const struct table *t, const struct row *r) {
+  const char *scope = r->is_total ? NULL : document_scope(document_of(t, r));
+
+  return scope && r->kind == ROW_GROUP && strcmp(scope, r->group->name) == 0;
+}
+
 static void make_cell(const void *context, size_t row, size_t column,
                       const struct style *s, struct text *ret) {
   const struct table *t = context;
@@ -156,12 +163,15 @@ static void make_cell(const void *context, size_t row, size_t column,
   if (!r->is_total)
     own.mem_total = document_of(t, r)->mem_total;
   add_cell(ret, &cell, &own);
+  if (t->columns[column] == column_find("group", 5) && is_scope(t, r))
+    text_add(ret, " *");
 }
 
 static enum colour row_colour(const void *context, size_t row) {
   const struct table *t = context;
 
-  return row < t->n_rows ? COLOUR_NONE : COLOUR_BOLD;
+  return row < t->n_rows && !is_scope(t, &t->rows[row]) ? COLOUR_NONE
+                                                        : COLOUR_BOLD;
 }
 
 void table_print(const struct table *t, const struct style *s) {

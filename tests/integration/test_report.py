@@ -170,6 +170,15 @@ class Tables(ReportTest):
              "message": trigger["message"]},
         )  # fmt: skip
 
+    def test_the_group_of_the_alarm_is_marked(self):
+        rows = self.report("-GH", CAPTURE).splitlines()
+        marked = [row.split()[-2:] for row in rows if row.endswith("*")]
+        self.assertEqual(marked, [["postgres", "*"]])
+        self.assertNotIn("*", self.report("-GHt", STATE))
+        self.assertNotIn("*", self.report("-uH", CAPTURE))
+        names = [row.get("group") for row in json.loads(self.report("-jG", CAPTURE))]
+        self.assertIn("postgres", names)
+
     def write_ended(self):
         """The capture as if its group had ended 12 seconds before."""
         document = load(CAPTURE)
