@@ -71,6 +71,7 @@ static struct watch_rows list_groups(const struct document *d) {
     add_row(&rows,
             (struct watch_row){.name = g->name,
                                .key = memory_format("%s", g->name),
+                               .group = g,
                                .count = g->processes,
                                .pss_error = g->pss_error},
             &g->amounts);

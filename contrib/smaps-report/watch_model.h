@@ -29,6 +29,7 @@ struct watch_row {
   const char
       *name; /* a stranger's text; NULL: the mappings that are left out */
   char *key; /* identifies the row in each refresh */
+  const struct group *group;       /* of a row of groups */
   const struct process *process;   /* of a row of processes */
   const struct mapping *mapping;   /* of a row of mappings */
   uint64_t amounts[SORT_SWAP + 1]; /* bytes or MISSING */

@@ -32,6 +32,9 @@ static const char *const titles[LEVELS][SORTS] = {
     {"PSS", "USS", "RSS", "SWAP", "+START", "+LAST", "AREAS", "MAPPING"},
 };
 
+/* Each as wide as an amount. */
+static const char limit_titles[] = "   ERROR   LIMIT  GROWTH";
+
 static const char *const help[] = {
     "Up Down PgUp PgDn Home End   choose a row (also k and j)",
     "Enter, Right                 its processes; the mappings of a process",
@@ -47,6 +50,9 @@ static const char *const help[] = {
     "",
     "+START  change of PSS since the row was first seen",
     "+LAST   change of PSS since the last refresh",
+    ">       the column that the rows are sorted by",
+    "ERROR   how far PSS may be off; LIMIT of the control group; GROWTH a "
+    "second",
     "~       this PSS is estimated, and may be off by more than 1 %",
     "-       unknown: processes of other users need root",
     "",
@@ -110,6 +116,22 @@ static void add_user(struct text *line, const char *user, const struct style *s,
   text_clear(field);
 }
 
+/* What groups have where processes have a user and a command line. */
+static bool has_limits(const struct watch *w) {
+  return w->level == LEVEL_GROUPS && COLS >= WIDE;
+}
+
+static void add_limits(struct text *line, const struct watch_row *row,
+                       const struct style *s, struct text *field) {
+  const uint64_t amounts[] = {row->pss_error, row->group->cgroup_limit,
+                              row->group->growth};
+
+  for (size_t i = 0; i < sizeof(amounts) / sizeof(*amounts); i++) {
+    text_add_bytes(field, amounts[i], s);
+    add_right(line, field, AMOUNT_WIDTH);
+  }
+}
+
 /* The command line, or comm if there is little room. */
 static const char *name_of(const struct watch_row *row) {
   if (row->process && row->process->comm && COLS < WIDE)
@@ -132,6 +154,8 @@ static void add_row(struct text *line, const struct watch *w,
   else
     text_addf(&field, "%" PRIu64, row->count);
   add_right(line, &field, COUNT_WIDTH);
+  if (has_limits(w))
+    add_limits(line, row, s, &field);
   if (has_users(w))
     add_user(line, row->process->user, s, &field);
   text_pad(line, INDENT);
@@ -215,6 +239,27 @@ static const char *state_of(const struct watch_screen *s,
              : "";
 }
 
+/* Each process counts once, however many groups it is in. */
+static void add_total(struct text *line, const struct watch *w,
+                      const struct style *s) {
+  uint64_t pss = 0, error = 0;
+  bool is_least = false;
+
+  for (size_t i = 0; i < w->document.n_processes; i++) {
+    const struct process *p = &w->document.processes[i];
+    uint64_t own = amounts_get(&p->amounts, AMOUNT_PSS);
+
+    if (p->n_groups == 0)
+      continue;
+    is_least |= own == MISSING;
+    pss += amount_or_0(own);
+    error += amount_or_0(p->pss_error);
+  }
+  text_add(line, is_least ? "  total at least " : "  total ");
+  text_add_bytes(line, pss, s);
+  text_add_error(line, error, s);
+}
+
 static void draw_path(const struct watch_screen *s, const struct watch *w,
                       struct text *line) {
   text_add(line, "groups");
@@ -233,6 +278,8 @@ static void draw_path(const struct watch_screen *s, const struct watch *w,
     text_add(line, "  /");
     text_add_name(line, watch_filter_of(w), &s->style);
   }
+  if (has_limits(w) && w->has_document)
+    add_total(line, w, &s->style);
   text_add(line, state_of(s, w));
   put(1, line, A_NORMAL);
 }
@@ -243,7 +290,7 @@ static int width_of(enum watch_sort column) {
   return column == SORT_COUNT ? COUNT_WIDTH : CHANGE_WIDTH;
 }
 
-/* The column that the rows are sorted by is bold and underlined. */
+/* The column that the rows are sorted by is marked, bold and underlined. */
 static void draw_titles(const struct watch *w) {
   int x = 0;
 
@@ -257,8 +304,14 @@ static void draw_titles(const struct watch *w) {
       mvaddnstr(2, x + 1, "USER", COLS > x + 1 ? COLS - x - 1 : 0);
       x += USER_WIDTH;
     }
+    if (i == SORT_NAME && has_limits(w)) {
+      mvaddnstr(2, x, limit_titles, COLS - x);
+      x += (int)strlen(limit_titles);
+    }
     attrset(i == w->sort ? (int)(A_BOLD | A_UNDERLINE) : (int)A_DIM);
     x += i == SORT_NAME ? INDENT : width - (int)strlen(title);
+    if (i == w->sort && x <= COLS)
+      mvaddch(2, x - 1, '>');
     if (x < COLS)
       mvaddnstr(2, x, title, COLS - x);
     x += (int)strlen(title);

@@ -160,7 +160,7 @@ class Screen(WatchTest):
         self.assertEqual(path, "groups  2")
         self.assertEqual(
             titles.split(),
-            ["PSS", "USS", "RSS", "SWAP", "+START", "+LAST", "PROCS", "GROUP"],
+            [">PSS", "USS", "RSS", "SWAP", "+START", "+LAST", "PROCS", "GROUP"],
         )
         self.assertRegex(big, r"^ *24\.\dM~? .* 1 big$")
         self.assertRegex(small, r"^ *8\.\d+M~? .* 1 small$")
@@ -204,6 +204,7 @@ class Screen(WatchTest):
         self.assertNotIn("+8", terminal.lines[3])
         terminal.press("g")
         terminal.wait(lambda: " small" in terminal.lines[3], "new order")
+        self.assertRegex(terminal.lines[2], "^ +PSS .* >[+]START .* GROUP$")
         terminal.press("<")
         terminal.press("<<")
         terminal.wait(lambda: " big" in terminal.lines[3], "order of RSS")
@@ -269,13 +270,25 @@ class Screen(WatchTest):
     def test_numbers_make_room_for_names(self):
         terminal = self.two(COLUMNS="70", LINES="20")
         for columns, titles in (
-            (70, "PSS USS RSS SWAP [+]START [+]LAST PROCS GROUP"),
-            (69, "PSS SWAP [+]START PROCS GROUP"),
-            (40, "PSS PROCS GROUP"),
+            (70, ">PSS USS RSS SWAP [+]START [+]LAST PROCS GROUP"),
+            (69, ">PSS SWAP [+]START PROCS GROUP"),
+            (40, ">PSS PROCS GROUP"),
         ):
             terminal.resize(columns, 20)
             terminal.wait_for(r"\n *" + titles.replace(" ", " +") + r"\n")
             terminal.wait_for(r"\dM~?( .*)? \d big")
+
+    def test_a_wide_screen_has_total_error_limit_and_growth(self):
+        terminal = self.two(columns=100)
+        terminal.wait_for(r"groups  2  total 3\d\.\dM")
+        self.assertRegex(
+            terminal.lines[2], r"PROCS   ERROR   LIMIT  GROWTH GROUP$"
+        )
+        # Neither is a control group of its own.
+        self.assertRegex(terminal.lines[3], r" 1 +\S+ +- +\S+ big$")
+        terminal.press(ENTER)
+        terminal.wait_for("PID USER")
+        self.assertNotIn("LIMIT", terminal.text)
 
     def test_names_of_strangers_do_nothing_to_the_terminal(self):
         name = f"a\x1b]0;owned\x07\x9b2J{harness.TAG}\u202e"
