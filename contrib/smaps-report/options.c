@@ -34,7 +34,7 @@ static const struct {
         {"html", 1, 2, "FILE [OLD]",
          "Prints a page for a browser: groups, processes and mappings, and "
          "what has\nchanged since OLD. It needs nothing else, and can be "
-         "mailed. --since TIME [FILE]\nis as for diff."},
+         "mailed. --since\nTIME [FILE] is as for diff."},
     [COMMAND_LIVE] =
         {"live", 0, 0, "",
          "Shows the memory of this host now, in the groups of your "
