@@ -243,6 +243,9 @@ class Absence(HostPictureTest):
         write_parts(data / "late", PARTS, late)
         write_parts(data / "late", {"zswap": GIB}, swapping)
         write_group(data / "none", "web", lambda minute: GIB)
+        write_parts(data / "row", PARTS, late)
+        after = lambda minute: minute > 200
+        write_group(data / "row", "web", lambda minute: GIB, after)
         write_parts(data / "alone", PARTS)
         write_group(data / "alone", "web", lambda minute: NAN)
         write_sums(data / "fleet", "web", GIB, lambda minute: 3)
@@ -259,6 +262,11 @@ class Absence(HostPictureTest):
         path, _ = self.draw_host("-h", "late")
         # A band shows only the time in which collectd stood still.
         self.assertEqual(runs(self.bands(path)), [False, True, False])
+
+    def test_groups_that_begin_a_row_later_are_not_outside_until_then(self):
+        _, words = self.draw_host("-h", "row")
+        outside = self.row(words, "outside of these groups")
+        self.assertEqual(outside, ["7.0", "GiB"] * 3)
 
     def test_a_host_without_values_is_reported_and_all_goes_on(self):
         before = of_time((0, 150))
