@@ -316,7 +316,7 @@ class Colours(unittest.TestCase):
         self.assertLess(math.dist(lab("59a14f"), lab("8cd17d")), 20)
         for one, other in itertools.combinations(palette(), 2):
             with self.subTest(one=one, other=other):
-                self.assertGreater(math.dist(lab(one), lab(other)), 35)
+                self.assertGreater(math.dist(lab(one), lab(other)), 30)
 
 
 class Ends(PicturesTest):
