@@ -51,8 +51,8 @@ static const char *const help[] = {
     "+START  change of PSS since the row was first seen",
     "+LAST   change of PSS since the last refresh",
     ">       the column that the rows are sorted by",
-    "ERROR   how far PSS may be off; LIMIT of the control group; GROWTH a "
-    "second",
+    "ERROR   how far PSS may be off",
+    "LIMIT   of the control group; GROWTH: in a second",
     "~       this PSS is estimated, and may be off by more than 1 %",
     "-       unknown: processes of other users need root",
     "",
