@@ -425,13 +425,10 @@ static void report_place(const struct document *w) {
 }
 
 static void report_resume(const struct document *w) {
-  char line[64];
-
-  snprintf(line, sizeof(line), "its line %" PRIu64 " is damaged", w->line);
   WARNING("smaps plugin: StateFile \"%s\": %s; nothing is remembered of the "
           "time before this start",
           w->path,
-          w->error == -EBADMSG ? line
+          w->error == -EBADMSG ? "it is damaged"
           : w->error == -EPERM ? "access is denied, it is not a regular file, "
                                  "others can write to it, or neither root nor "
                                  "the user of collectd owns it"

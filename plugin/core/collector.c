@@ -317,7 +317,7 @@ void collector_raise(struct collector *c, const struct alarm *alarm) {
 int collector_snapshot(const struct collector *c, char **ret_text,
                        size_t *ret_len) {
   struct document d;
-  int rc = snapshot_make(&c->scene, NULL, NULL, &d);
+  int rc = snapshot_make(&c->scene, NULL, &d);
 
   if (rc < 0)
     return rc;

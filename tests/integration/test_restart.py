@@ -78,18 +78,18 @@ class Growth(RestartTest):
         first.stop()
         whole = self.state.read_bytes()
         self.assertIn(b"resume", whole)
-        self.state.write_bytes(whole.replace(b'"state 1', b'"state x'))
+        self.state.write_bytes(whole.replace(b'"version 2', b'"version 3'))
         again = self.start("StateInterval 0", *self.OPTIONS)
         again.wait_cycles(4)
         again.stop()
         (line,) = again.log_lines("remembered")
         self.assertRegex(
             line,
-            f'StateFile "{self.state}": its line 2 is damaged; nothing is '
+            f'StateFile "{self.state}": it is damaged; nothing is '
             "remembered of the time before this start",
         )
         self.assertEqual(json.loads(self.state.read_bytes())["host"], "test")
-        self.assertIn(b'"state 1', self.state.read_bytes())
+        self.assertIn(b'"version 2', self.state.read_bytes())
 
     def test_report_ignores_what_is_remembered(self):
         self.start_growing("leak", 1, 0)
@@ -97,10 +97,10 @@ class Growth(RestartTest):
         first.wait_cycles(3)
         first.stop()
         document = json.loads(self.state.read_bytes())
-        self.assertEqual(document["resume"][0].split()[:2], ["state", "1"])
+        self.assertRegex(document["resume"][0], "^version 2[.]")
         self.assertTrue(
             any(
-                line.startswith(f"growth -{b'leak'.hex()} ")
+                line.startswith(f"growth {b'leak'.hex()}")
                 for line in document["resume"]
             )
         )

@@ -718,25 +718,27 @@ void cgroup_watch_run(struct cgroup_watch *w, const struct matcher *matcher,
 
 /* --- over a restart of the daemon --- */
 
-bool cgroup_watch_next_kills(const struct cgroup_watch *w, size_t *cursor,
-                             struct cgroup_kills *ret) {
+const char *cgroup_watch_next_kills(const struct cgroup_watch *w,
+                                    size_t *cursor, struct cgroup_kills *ret) {
   while (*cursor < w->n) {
     const struct watched_cgroup *c = w->cgroups[(*cursor)++];
 
     if (!c->now.has_kills && !shows_kills(c))
       continue;
-    *ret = (struct cgroup_kills){
-        .path = c->path, .counts = c->now, .span = c->kills.span};
+    *ret = (struct cgroup_kills){.counts = c->now, .span = c->kills.span};
+    ret->counts.memory = (struct cgroup_memory){.path = NULL};
+    ret->counts.stalls = (struct cgroup_stalls){.is_known = false};
     memcpy(ret->by_span, c->kills.by_span, sizeof(ret->by_span));
     memcpy(ret->oomd_by_span, c->oomd_kills.by_span, sizeof(ret->oomd_by_span));
-    return true;
+    return c->path;
   }
-  return false;
+  return NULL;
 }
 
-void cgroup_watch_recall(struct cgroup_watch *w, const struct cgroup_kills *k) {
+void cgroup_watch_recall(struct cgroup_watch *w, const char *path,
+                         const struct cgroup_kills *k) {
   size_t n = w->n;
-  struct watched_cgroup *c = get(w, k->path);
+  struct watched_cgroup *c = get(w, path);
 
   if (!c)
     return;

@@ -69,7 +69,6 @@ void cgroup_watch_run(struct cgroup_watch *w, const struct matcher *matcher,
 /* What a later run of the daemon needs in order to count on: the kills of the
  * last hour, and the kernel's counts as they were read last. */
 struct cgroup_kills {
-  const char *path;
   /* hierarchy, which is CGROUP_NOWHERE if its files were not there any more;
    * kills, parent_kills, whether they are known, ino, and oomd. */
   struct memory_cgroup counts;
@@ -78,10 +77,10 @@ struct cgroup_kills {
   uint32_t by_span[CGROUP_KILLS_SPANS], oomd_by_span[CGROUP_KILLS_SPANS];
 };
 
-/* The next control group whose kills are known. *cursor starts at 0. False at
- * the end. */
-bool cgroup_watch_next_kills(const struct cgroup_watch *w, size_t *cursor,
-                             struct cgroup_kills *ret);
+/* The path of the next control group whose kills are known. *cursor starts at
+ * 0. NULL at the end. */
+const char *cgroup_watch_next_kills(const struct cgroup_watch *w,
+                                    size_t *cursor, struct cgroup_kills *ret);
 
 /*
  * Takes what an earlier run has known, of less than an hour ago. Before the
@@ -89,7 +88,8 @@ bool cgroup_watch_next_kills(const struct cgroup_watch *w, size_t *cursor,
  * kill in a control group that was unknown then is not found. Without memory it
  * is lost.
  */
-void cgroup_watch_recall(struct cgroup_watch *w, const struct cgroup_kills *k);
+void cgroup_watch_recall(struct cgroup_watch *w, const char *path,
+                         const struct cgroup_kills *k);
 
 /* The same for vmstat's count, before the first cgroup_watch_run(). */
 void cgroup_watch_recall_host(struct cgroup_watch *w, uint64_t host_kills);

@@ -397,29 +397,6 @@ uint64_t growth_since_ns(const struct growth *g) {
 
 /* --- over a restart of the daemon --- */
 
-/* The times of points rise, up to now. */
-static bool are_points_sound(const struct growth *g, uint64_t now_ns) {
-  uint64_t before_ns = 0;
-
-  if (g->n > GROWTH_POINTS)
-    return false;
-  for (size_t i = 0; i < g->n; i++) {
-    if (g->points[i].time_ns <= before_ns)
-      return false;
-    before_ns = g->points[i].time_ns;
-  }
-  return before_ns <= now_ns &&
-         (!g->lowest.time_ns ||
-          (g->lowest.time_ns > before_ns && g->lowest.time_ns <= now_ns));
-}
-
-bool growth_is_sound(const struct growth *g, uint64_t now_ns) {
-  return are_points_sound(g, now_ns) && g->pace.mark.time_ns <= now_ns &&
-         g->since_ns <= now_ns && g->due_ns <= now_ns + g->window_ns &&
-         g->against < POINTS_AGREED && g->slope >= 0 &&
-         (g->n >= GROWTH_POINTS_LEAST || !g->is_judged);
-}
-
 void growth_resume(struct growth *g, uint64_t now_ns) {
   g->is_at_lowest = false;
   g->settled_ns = now_ns + g->window_ns / WINDOWS_READINGS;

@@ -97,7 +97,6 @@ struct growth_pace {
 /* Without pointers, so it can be copied and freed; about 1.7 KiB. */
 struct growth {
   uint64_t window_ns;
-  struct growth_point points[GROWTH_POINTS]; /* the oldest first */
   size_t n;
   /* The lowest amount since the last point, and when it will be one. */
   struct growth_point lowest;
@@ -115,8 +114,9 @@ struct growth {
   uint64_t learnt_ns;
   /* After growth_resume(): until then, sums that are not sure are ignored. */
   uint64_t settled_ns;
-  double bytes_per_second; /* NaN: unknown */
-  double room_bytes;       /* likewise */
+  double bytes_per_second;                   /* NaN: unknown */
+  double room_bytes;                         /* likewise */
+  struct growth_point points[GROWTH_POINTS]; /* the oldest first */
 };
 
 /* The state of a group in an interval. */
@@ -151,16 +151,12 @@ bool growth_wants_reading(const struct growth *g, uint64_t age_ns);
  */
 uint64_t growth_since_ns(const struct growth *g);
 
-/* True if growth_note() can go on with it at this time. A state file may have
- * any numbers; those with a fraction are finite. */
-bool growth_is_sound(const struct growth *g, uint64_t now_ns);
-
 /*
- * Goes on with growth that an earlier run of the daemon has noted, which is
- * sound: by growth_note(), which begins anew if all members are others. The
- * first sums after a start are guesses in part, and one that is too low would
- * end a rise: for a 16th of the window a sum counts only if its error is a
- * quarter of the rise at most.
+ * Goes on with growth that an earlier run of the daemon has noted: by
+ * growth_note(), which begins anew if all members are others. The first sums
+ * after a start are guesses in part, and one that is too low would end a rise:
+ * for a 16th of the window a sum counts only if its error is a quarter of the
+ * rise at most.
  */
 void growth_resume(struct growth *g, uint64_t now_ns);
 

@@ -88,7 +88,6 @@ struct document {
    * negative errno. */
   const char *path;
   int error;
-  uint64_t line; /* of DOCUMENT_RESUME, if error is -EBADMSG: the bad one */
 };
 
 #endif

@@ -46,10 +46,10 @@ static bool is_of_kill(const struct alarm *alarm) {
 static bool is_cooling(const struct recorder *r, const struct alarm *alarm,
                        uint64_t now_ns) {
   for (size_t i = 0; i < min(r->cooldowns.n, COOLDOWNS_MAX); i++) {
-    const struct alarm *a = &r->cooldowns.at[i].alarm;
+    const struct cooldown *a = &r->cooldowns.at[i];
 
-    if (r->cooldowns.at[i].until_ns > now_ns &&
-        a->severity == alarm->severity && strcmp(a->group, alarm->group) == 0 &&
+    if (a->until_ns > now_ns && a->severity == alarm->severity &&
+        strcmp(a->group, alarm->group) == 0 &&
         strcmp(a->type, alarm->type) == 0 &&
         strcmp(a->type_instance, alarm->type_instance) == 0)
       return true;
@@ -193,6 +193,17 @@ static int begin_capture(struct capture *c, const struct scene *s,
   return 0;
 }
 
+static void cool_down(struct recorder *r, const struct alarm *alarm,
+                      uint64_t now_ns) {
+  struct cooldown *c = &r->cooldowns.at[r->cooldowns.n++ % COOLDOWNS_MAX];
+
+  c->until_ns = now_ns + r->settings->capture.cooldown_ns;
+  c->severity = alarm->severity;
+  memcpy(c->group, alarm->group, sizeof(c->group));
+  memcpy(c->type, alarm->type, sizeof(c->type));
+  memcpy(c->type_instance, alarm->type_instance, sizeof(c->type_instance));
+}
+
 /* Begins the capture of the next alarm whose group exists. The mutex is held
  * while the head of the document and its groups are made, and threads that
  * raise alarms wait for that: the value cools down only once the capture has
@@ -214,9 +225,7 @@ static int begin_next(struct recorder *r, const struct scene *s,
     /* It cools down even if its capture fails later: trying again does not help
      * against a full disk. */
     if (rc == 0)
-      r->cooldowns.at[r->cooldowns.n++ % COOLDOWNS_MAX] = (struct cooldown){
-          .alarm = alarm,
-          .until_ns = now_ns + r->settings->capture.cooldown_ns};
+      cool_down(r, &alarm, now_ns);
   }
   pthread_mutex_unlock(&r->mutex);
   return rc;
@@ -399,7 +408,7 @@ static int make_state(struct recorder *r, const struct scene *s) {
                        .is_early = is_early(r, r->of.now_ns)};
 
   r->state_ns = r->of.now_ns;
-  return submit_document(r, &d, snapshot_make(s, &r->of, r->resume, &d));
+  return submit_document(r, &d, snapshot_make(s, &r->of, &d));
 }
 
 static int run_state(struct recorder *r, const struct scene *s,

@@ -4,14 +4,15 @@
  * that cool down after a capture.
  *
  * It is the last key of a state, an array of strings, each on a line of its
- * own. No other newline is in a state but the one at its end, so it is found
- * without parsing the document, which may be large. Each string has words
- * between blanks: the kind of the record, then its fields, which are numbers or
- * names; resume.c has both.
+ * own. The first is the version, the boot and the time; the last is the hash of
+ * all others, so the rest needs no check: only root and this user can write the
+ * file. The others are records: a kind, a name, and the bytes of a struct, as
+ * the same program has it in memory.
  *
  * Times are those of CLOCK_MONOTONIC, so the state of another boot counts as
- * nothing. So does what is too old: growth after its window, the rest after an
- * hour. A damaged file is refused as a whole, because it is written as a whole.
+ * nothing. So does what is older than an hour, and growth that is older than
+ * its window. A damaged file is refused as a whole, because it is written as a
+ * whole.
  */
 #ifndef SMAPS_RESUME_H
 #define SMAPS_RESUME_H
@@ -24,16 +25,18 @@
 /* Bytes that are written and read. Groups beyond that, some 12,000 that are
  * followed, are not remembered. */
 #define RESUME_MAX ((size_t)32 << 20)
-/* How long what is remembered of a group waits until it has members. */
-#define RESUME_WAIT_NS (UINT64_C(3600) * 1000000000)
+/* From the end of one run until a group of the next has members. */
+#define RESUME_MOST_NS (UINT64_C(3600) * 1000000000)
 #define BOOT_ID_SIZE 40
 
 /* After a capture, further alarms of the same severity about the same value of
  * a group cause none. Alarms about other values do: an OOM kill soon after a
  * warning about PSS has its own capture. */
 struct cooldown {
-  struct alarm alarm;
   uint64_t until_ns;
+  enum severity severity;
+  char group[GROUP_NAME_SIZE];
+  char type[GROUP_NAME_SIZE], type_instance[GROUP_NAME_SIZE];
 };
 
 /* Enough for the default Cooldown of 300 s if a capture begins in each second.
@@ -59,18 +62,16 @@ struct resume_owners {
 /* What was read, and waits to be handed over. */
 struct resume;
 
-/* Adds it to the document, with what still waits (or NULL). Nothing if the
- * document would become too large. */
-void resume_write(struct json *j, const struct resume_owners *from,
-                  const struct resume *waiting);
+/* Adds it to the document. Nothing if that would become too large. */
+void resume_write(struct json *j, const struct resume_owners *from);
 
 /*
  * Reads the end of a state file. Returns 0, and NULL if there is no file or
  * nothing in it; -EPERM if it is no regular file of this user or root, or
- * others can write to it; -EBADMSG and the number of a line that is damaged; or
- * another negative errno. May hang, so only the writer's thread calls it.
+ * others can write to it; -EBADMSG if it is damaged; or another negative errno.
+ * May hang, so only the writer's thread calls it.
  */
-int resume_read(const char *path, struct resume **ret, uint64_t *ret_line);
+int resume_read(const char *path, struct resume **ret);
 
 /* Hands over what waits, after the members were counted and before
  * cgroup_watch_run(). False if nothing waits any more. */

@@ -467,7 +467,7 @@ void snapshot_end(struct json *j, const struct scene *s, uint64_t left_out,
 }
 
 int snapshot_make(const struct scene *s, const struct resume_owners *from,
-                  const struct resume *waiting, struct document *ret) {
+                  struct document *ret) {
   struct json json = {.max = JSON_MAX};
   size_t len;
   int rc;
@@ -484,7 +484,7 @@ int snapshot_make(const struct scene *s, const struct resume_owners *from,
   if (from && s->settings->state_file) {
     json_decimal(&json, "state_interval",
                  seconds(s->settings->state_interval_ns));
-    resume_write(&json, from, waiting);
+    resume_write(&json, from);
   }
   ret->resume_at = json.len > len ? len : 0;
   json_end_object(&json);

@@ -15,7 +15,7 @@
  * what resume_write() adds, unless `from` is NULL. Returns 0 and the text in
  * *ret, which the caller frees, or -ENOMEM or -EFBIG. */
 int snapshot_make(const struct scene *s, const struct resume_owners *from,
-                  const struct resume *waiting, struct document *ret);
+                  struct document *ret);
 
 /*
  * The order of calls: begin, process for each process, end. Processes may be of

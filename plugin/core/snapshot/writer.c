@@ -124,7 +124,7 @@ static void add_to_history(struct writer *w, const struct document *d) {
 static void recall(struct writer *w) {
   struct document d = {.kind = DOCUMENT_RESUME};
   struct resume *resume = NULL;
-  int rc = resume_read(w->paths[d.kind], &resume, &d.line);
+  int rc = resume_read(w->paths[d.kind], &resume);
 
   pthread_mutex_lock(&w->mutex);
   w->resume = resume;

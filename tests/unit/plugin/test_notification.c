@@ -494,8 +494,7 @@ GLUE_TEST(a_state_that_is_not_taken_is_logged_with_the_reason) {
   static const struct {
     mode_t mode;
     const char *reason;
-  } cases[] = {{0600, "its line 1 is damaged"},
-               {0602, "others can write to it"}};
+  } cases[] = {{0600, "it is damaged"}, {0602, "others can write to it"}};
 
   proctree_print(&glue_tree, 0, "sys/kernel/random/boot_id", "a-boot\n");
   for (size_t i = 0; i < LENGTH(cases); i++) {

@@ -208,17 +208,6 @@ WORLD_TEST(the_group_of_a_template_may_appear_later) {
   assert_true(fabs(growth(w, "leak") / LEAK_RATE - 1) < 0.1);
 }
 
-/* Though the daemon is started again before it has appeared. */
-WORLD_TEST(what_waits_survives_another_restart) {
-  begin_template(w);
-  wait_without(w, 5);
-  world_stop(w);
-  wait_without(w, 3);
-  miss(8);
-  run(w, 1);
-  assert_true(fabs(growth(w, "leak") / LEAK_RATE - 1) < 0.1);
-}
-
 WORLD_TEST(after_an_hour_nothing_waits) {
   begin_template(w);
   w->settings.report.growth_window_ns = WINDOW_S * NS;
