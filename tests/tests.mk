@@ -76,7 +76,7 @@ FEATURES := $(filter __GLIBC__=% __USE_TIME% __SIZEOF_LONG__=%,$(shell $(CC) $(O
   -x c /dev/null 2>/dev/null | sed -n 's/^.define \(__[^ ]*\) /\1=/p'))
 RENAMED :=
 ifneq ($(filter __GLIBC__=%,$(FEATURES)),)
-RENAMED += $(foreach c,open openat pread readdir fstatfs getrlimit,$(c)=$(c)64)
+RENAMED += $(foreach c,open openat pread readdir scandir fstatfs getrlimit,$(c)=$(c)64)
 ifeq ($(and $(filter __SIZEOF_LONG__=4,$(FEATURES)),$(filter __USE_TIME%,$(FEATURES))),)
 RENAMED += fstat=fstat64 fstatat=fstatat64
 else
@@ -146,7 +146,7 @@ FAULTY := plugin/test_plugin_faults plugin/test_snapshot_faults
 $(FAULTY:%=$(UNIT)/%): $(FAULTS_OBJ)
 $(call wrap,$(FAULTY),malloc calloc realloc reallocarray strdup strndup free \
   newlocale freelocale regcomp regfree regexec opendir fdopendir \
-  readdir open openat read close fstat fstatat readlinkat syscall uname \
+  readdir scandir open openat read close fstat fstatat readlinkat syscall uname \
   clock_gettime getpwuid_r pthread_create pthread_cond_timedwait \
   pthread_cond_wait pthread_cond_signal write fsync \
   fchmod renameat unlinkat mkdir \

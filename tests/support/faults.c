@@ -43,6 +43,7 @@ enum call {
   CALL_OPENDIR,
   CALL_FDOPENDIR,
   CALL_READDIR,
+  CALL_SCANDIR,
   CALL_OPEN,
   CALL_OPENAT,
   CALL_READ,
@@ -89,6 +90,7 @@ static const struct {
     [CALL_OPENDIR] = {"opendir", {OPEN_ERRORS}},
     [CALL_FDOPENDIR] = {"fdopendir", {ENOMEM}},
     [CALL_READDIR] = {"readdir", {EIO, ENOENT}},
+    [CALL_SCANDIR] = {"scandir", {OPEN_ERRORS}},
     [CALL_OPEN] = {"open", {OPEN_ERRORS}},
     [CALL_OPENAT] = {"openat", {OPEN_ERRORS}},
     [CALL_READ] = {"read",
@@ -575,6 +577,9 @@ void faults_set_root(const char *path) {
 WRAPPED(DIR *, opendir, const char *path);
 WRAPPED(DIR *, fdopendir, int fd);
 WRAPPED(struct dirent *, readdir, DIR *dir);
+WRAPPED(int, scandir, const char *path, struct dirent ***ret,
+        int (*wants)(const struct dirent *),
+        int (*compare)(const struct dirent **, const struct dirent **));
 WRAPPED(int, open, const char *path, int flags, ...);
 WRAPPED(int, openat, int dir_fd, const char *path, int flags, ...);
 WRAPPED(ssize_t, read, int fd, void *buffer, size_t size);
@@ -639,6 +644,18 @@ DIR *__wrap_fdopendir(int fd) {
 
 struct dirent *__wrap_readdir(DIR *dir) {
   return fault(CALL_READDIR, name_of(dirfd(dir))) ? NULL : __real_readdir(dir);
+}
+
+int __wrap_scandir(const char *path, struct dirent ***ret,
+                   int (*wants)(const struct dirent *),
+                   int (*compare)(const struct dirent **,
+                                  const struct dirent **)) {
+  int n = -1;
+
+  if (!fault(CALL_SCANDIR, path))
+    n = __real_scandir(path, ret, wants, compare);
+  blocks += n > 0 ? n + 1 : 0; /* the names, and their list */
+  return n;
 }
 
 int __wrap_open(const char *path, int flags, ...) {

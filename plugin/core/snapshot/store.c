@@ -184,89 +184,47 @@ bool store_parse_name(const char *name, uint64_t *ret_seconds) {
 
 /* --- keeping within the limits --- */
 
-struct entry {
-  char *name;
-  uint64_t seconds, bytes;
-};
-
 /* The files of a store, the oldest first. */
 struct listing {
-  struct entry *all;
-  size_t n, cap;
-  uint64_t bytes;
+  struct dirent **all;
+  size_t n;
 };
 
-static void listing_done(struct listing *l) {
-  for (size_t i = 0; i < l->n; i++)
-    free(l->all[i].name);
-  free(l->all);
+/* Only names such as smaps-20261121T134501Z-….json are ours to remove. */
+static int is_ours(const struct dirent *e) {
+  uint64_t seconds;
+
+  return (e->d_type == DT_REG || e->d_type == DT_UNKNOWN) &&
+         store_parse_name(e->d_name, &seconds);
 }
 
-static void listing_drop(struct listing *l, size_t i) {
-  l->bytes -= l->all[i].bytes;
-  free(l->all[i].name);
-  array_remove(l->all, &l->n, sizeof(*l->all), i);
+/* Not as the locale has it. */
+static int compare(const struct dirent **a, const struct dirent **b) {
+  return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Only names such as smaps-20261121T134501Z-….json are ours to remove. A file
- * that has gone, and what is not a file, is not listed. */
-static int listing_add(struct listing *l, int dir_fd, const char *name) {
-  struct entry e = {.name = NULL}, *all;
+static uint64_t seconds_at(const struct listing *l, size_t i) {
+  uint64_t seconds = 0;
+
+  store_parse_name(l->all[i]->d_name, &seconds);
+  return seconds;
+}
+
+/* 0 if it has gone. */
+static uint64_t bytes_at(const struct listing *l, size_t i, int dir_fd) {
   struct stat st;
 
-  if (!store_parse_name(name, &e.seconds))
-    return 0;
-  if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-    return errno == ENOENT ? 0 : -errno;
-  if (!S_ISREG(st.st_mode))
-    return 0;
-  e.bytes = (uint64_t)st.st_size;
-  all = array_room(l->all, l->n, &l->cap, sizeof(*all));
-  if (!all)
-    return -ENOMEM;
-  l->all = all;
-  e.name = strdup(name);
-  if (!e.name)
-    return -ENOMEM;
-  all[l->n++] = e;
-  l->bytes += e.bytes;
-  return 0;
-}
-
-static int compare_names(const void *left, const void *right) {
-  const struct entry *a = left, *b = right;
-
-  return strcmp(a->name, b->name);
-}
-
-static int list_files(int dir_fd, struct listing *ret) {
-  int rc = 0, fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-  const struct dirent *e;
-
-  *ret = (struct listing){.all = NULL};
-  if (!dir) {
-    rc = -errno;
-    if (fd >= 0)
-      close(fd);
-    return rc;
-  }
-  while (rc == 0 && (errno = 0, e = readdir(dir)))
-    rc = listing_add(ret, dir_fd, e->d_name);
-  if (rc == 0)
-    rc = -errno;
-  closedir(dir);
-  if (ret->n > 0)
-    qsort(ret->all, ret->n, sizeof(*ret->all), compare_names);
-  return rc;
+  return fstatat(dir_fd, l->all[i]->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0
+             ? (uint64_t)st.st_size
+             : 0;
 }
 
 /* How little it is missed: the gap that it would leave, as a part of its age.
  * So states stay the closer together the younger they are. */
 static double sparseness(const struct listing *l, size_t i, uint64_t now) {
-  uint64_t next = i + 1 < l->n ? l->all[i + 1].seconds : now;
-  double gap = (double)next - (double)l->all[i - 1].seconds;
-  double age = (double)now - (double)l->all[i].seconds;
+  uint64_t next = i + 1 < l->n ? seconds_at(l, i + 1) : now;
+  double gap = (double)next - (double)seconds_at(l, i - 1);
+  double age = (double)now - (double)seconds_at(l, i);
 
   return gap / fmax(age, 1);
 }
@@ -277,11 +235,11 @@ static size_t first_to_go(const struct store *s, const struct listing *l,
                           uint64_t now) {
   size_t past = l->n, ret = 0;
 
-  while (past > 0 && l->all[past - 1].seconds > now + DAY_S)
+  while (past > 0 && seconds_at(l, past - 1) > now + DAY_S)
     past--;
   if (past < l->n)
     return past;
-  if (s->step_s == 0 || l->all[0].seconds + DAY_S < now)
+  if (s->step_s == 0 || seconds_at(l, 0) + DAY_S < now)
     return 0;
   for (size_t i = 1; i < l->n; i++)
     if (ret == 0 || sparseness(l, i, now) < sparseness(l, ret, now))
@@ -291,13 +249,18 @@ static size_t first_to_go(const struct store *s, const struct listing *l,
 
 static int make_room(const struct store *s, int dir_fd, struct listing *l,
                      uint64_t now, size_t len) {
-  while (l->n > 0 &&
-         (l->n + 1 > s->max_files || l->bytes + len > s->max_bytes)) {
+  uint64_t bytes = len;
+
+  for (size_t i = 0; i < l->n; i++)
+    bytes += bytes_at(l, i, dir_fd);
+  while (l->n > 0 && (l->n + 1 > s->max_files || bytes > s->max_bytes)) {
     size_t i = first_to_go(s, l, now);
 
-    if (unlinkat(dir_fd, l->all[i].name, 0) != 0 && errno != ENOENT)
+    bytes -= bytes_at(l, i, dir_fd);
+    if (unlinkat(dir_fd, l->all[i]->d_name, 0) != 0 && errno != ENOENT)
       return -errno;
-    listing_drop(l, i);
+    free(l->all[i]);
+    array_remove(l->all, &l->n, sizeof(*l->all), i);
   }
   return 0;
 }
@@ -306,7 +269,7 @@ static int make_room(const struct store *s, int dir_fd, struct listing *l,
 static bool has_step(const struct store *s, const struct listing *l,
                      uint64_t now) {
   for (size_t i = 0; s->step_s > 0 && i < l->n; i++)
-    if (l->all[i].seconds / s->step_s == now / s->step_s)
+    if (seconds_at(l, i) / s->step_s == now / s->step_s)
       return true;
   return false;
 }
@@ -314,11 +277,19 @@ static bool has_step(const struct store *s, const struct listing *l,
 static int prepare(const struct store *s, int dir_fd, uint64_t now,
                    size_t len) {
   struct listing l;
-  int rc = list_files(dir_fd, &l);
+  char path[64];
+  int rc, n;
 
-  if (rc == 0)
-    rc = has_step(s, &l, now) ? -EEXIST : make_room(s, dir_fd, &l, now, len);
-  listing_done(&l);
+  /* musl has no scandirat(). */
+  snprintf(path, sizeof(path), "/proc/self/fd/%d", dir_fd);
+  n = scandir(path, &l.all, is_ours, compare);
+  if (n < 0)
+    return -errno;
+  l.n = (size_t)n;
+  rc = has_step(s, &l, now) ? -EEXIST : make_room(s, dir_fd, &l, now, len);
+  while (l.n > 0)
+    free(l.all[--l.n]);
+  free(l.all);
   return rc;
 }
 

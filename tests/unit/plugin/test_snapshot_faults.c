@@ -139,7 +139,7 @@ static void sweep(unsigned which) {
 
 TEST(without_a_fault_all_documents_are_written) {
   static const char *const calls[] = {
-      "realloc",  "readdir",  "write",
+      "realloc",  "scandir",  "write",
       "fsync",    "fchmod",   "mkdir",
       "renameat", "unlinkat", "plugin_register_notification"};
   static struct fault_run r;
