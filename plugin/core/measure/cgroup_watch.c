@@ -24,13 +24,6 @@ enum watch_state {
   WATCH_ENDED,  /* no group is it: its kills are shown until they are old */
 };
 
-/* Kills by minute. */
-struct recent_kills {
-  uint32_t by_span[CGROUP_KILLS_SPANS];
-  uint64_t span;  /* the latest minute */
-  bool had_kills; /* in the cycle before */
-};
-
 struct watched_cgroup {
   enum watch_state state;
   struct memory_cgroup now;
@@ -725,11 +718,10 @@ const char *cgroup_watch_next_kills(const struct cgroup_watch *w,
 
     if (!c->now.has_kills && !shows_kills(c))
       continue;
-    *ret = (struct cgroup_kills){.counts = c->now, .span = c->kills.span};
+    *ret = (struct cgroup_kills){
+        .counts = c->now, .kills = c->kills, .oomd_kills = c->oomd_kills};
     ret->counts.memory = (struct cgroup_memory){.path = NULL};
     ret->counts.stalls = (struct cgroup_stalls){.is_known = false};
-    memcpy(ret->by_span, c->kills.by_span, sizeof(ret->by_span));
-    memcpy(ret->oomd_by_span, c->oomd_kills.by_span, sizeof(ret->oomd_by_span));
     return c->path;
   }
   return NULL;
@@ -740,24 +732,15 @@ void cgroup_watch_recall(struct cgroup_watch *w, const char *path,
   size_t n = w->n;
   struct watched_cgroup *c = get(w, path);
 
-  if (!c)
+  if (!c || w->n == n)
     return;
-  if (w->n > n) {
-    /* The first cycle finds its files, or that no group is it any more. */
-    c->state =
-        k->counts.hierarchy == CGROUP_NOWHERE ? WATCH_ENDED : WATCH_FOUND;
-    c->kills.span = c->oomd_kills.span = k->span;
-    c->now = k->counts;
-    c->now.memory =
-        (struct cgroup_memory){.path = c->path, .known = CGROUP_HAS_KILLS};
-  }
-  for (uint64_t at = minus(max(k->span, c->kills.span) + 1, CGROUP_KILLS_SPANS);
-       at <= min(k->span, c->kills.span); at++) {
-    size_t i = at % CGROUP_KILLS_SPANS;
-
-    c->kills.by_span[i] += k->by_span[i];
-    c->oomd_kills.by_span[i] += k->oomd_by_span[i];
-  }
+  /* The first cycle finds its files, or that no group is it any more. */
+  c->state = k->counts.hierarchy == CGROUP_NOWHERE ? WATCH_ENDED : WATCH_FOUND;
+  c->kills = k->kills;
+  c->oomd_kills = k->oomd_kills;
+  c->now = k->counts;
+  c->now.memory =
+      (struct cgroup_memory){.path = c->path, .known = CGROUP_HAS_KILLS};
 }
 
 void cgroup_watch_recall_host(struct cgroup_watch *w, uint64_t host_kills) {

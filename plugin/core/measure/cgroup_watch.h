@@ -66,15 +66,20 @@ struct cgroup_watch {
 void cgroup_watch_run(struct cgroup_watch *w, const struct matcher *matcher,
                       const struct process_table *processes, uint64_t now_ns);
 
+/* Kills by minute. */
+struct recent_kills {
+  uint32_t by_span[CGROUP_KILLS_SPANS]; /* at minute % CGROUP_KILLS_SPANS */
+  uint64_t span;                        /* the latest minute since boot */
+  bool had_kills;                       /* in the cycle before */
+};
+
 /* What a later run of the daemon needs in order to count on: the kills of the
  * last hour, and the kernel's counts as they were read last. */
 struct cgroup_kills {
   /* hierarchy, which is CGROUP_NOWHERE if its files were not there any more;
    * kills, parent_kills, whether they are known, ino, and oomd. */
   struct memory_cgroup counts;
-  uint64_t span; /* the latest minute since boot */
-  /* At minute % CGROUP_KILLS_SPANS. */
-  uint32_t by_span[CGROUP_KILLS_SPANS], oomd_by_span[CGROUP_KILLS_SPANS];
+  struct recent_kills kills, oomd_kills;
 };
 
 /* The path of the next control group whose kills are known. *cursor starts at
@@ -85,8 +90,9 @@ const char *cgroup_watch_next_kills(const struct cgroup_watch *w,
 /*
  * Takes what an earlier run has known, of less than an hour ago. Before the
  * first cgroup_watch_run(), that adds what the kernel has counted since then; a
- * kill in a control group that was unknown then is not found. Without memory it
- * is lost.
+ * kill in a control group that was unknown then is not found. A control group
+ * that this run has watched already keeps what it has. Without memory it is
+ * lost.
  */
 void cgroup_watch_recall(struct cgroup_watch *w, const char *path,
                          const struct cgroup_kills *k);

@@ -229,14 +229,15 @@ MADE_TEST(kills_come_back_bit_by_bit) {
                                       .ino = UINT64_MAX - 1,
                                       .parent_kills = 3,
                                       .oomd = {true, 17, UINT64_MAX}},
-                           .span = NOW / CGROUP_KILLS_SPAN_NS - 2},
+                           .kills.span = NOW / CGROUP_KILLS_SPAN_NS - 2},
                       found;
   struct resume *r;
   const char *found_path;
   size_t cursor = 0;
 
   for (size_t i = 0; i < CGROUP_KILLS_SPANS; i++)
-    k.by_span[i] = k.oomd_by_span[60 - i] = UINT32_MAX - (uint32_t)i;
+    k.kills.by_span[i] = k.oomd_kills.by_span[60 - i] =
+        UINT32_MAX - (uint32_t)i;
   cgroup_watch_recall(&m->watch, path, &k);
   cgroup_watch_recall_host(&m->watch, 99);
   m->group.cgroup = &(struct cgroup_memory){.path = path};
@@ -247,12 +248,10 @@ MADE_TEST(kills_come_back_bit_by_bit) {
   found_path = cgroup_watch_next_kills(&m->watch, &cursor, &found);
   assert_string_equal(found_path, path);
   assert_ptr_equal(m->group.cgroup->path, found_path);
-  assert_memory_equal(&found.by_span, &k.by_span, sizeof(k.by_span));
-  assert_memory_equal(&found.oomd_by_span, &k.oomd_by_span,
-                      sizeof(k.oomd_by_span));
+  assert_memory_equal(&found.kills, &k.kills, sizeof(k.kills));
+  assert_memory_equal(&found.oomd_kills, &k.oomd_kills, sizeof(k.oomd_kills));
   assert_true(found.counts.oomd.is_known && found.counts.oomd.ooms == 17 &&
               found.counts.oomd.kills == UINT64_MAX);
-  assert_int_equal(found.span, k.span);
   assert_int_equal(found.counts.hierarchy, CGROUP_UNIFIED);
   assert_true(found.counts.has_kills && found.counts.has_parent_kills &&
               found.counts.kills == UINT64_MAX &&
