@@ -3,7 +3,8 @@
 #include "json_lines.h"
 #include "memory.h"
 #include "reasons.h"
-#include "selectors.h"
+
+#include <smaps/text.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -199,57 +200,48 @@ static void print_cut(const struct process *p, struct text *t,
   text_print(t, COLOUR_NONE, s);
 }
 
-/* A line that continues the one with the label. */
-struct lines {
-  const char *label;
-  struct text *t;
-  const struct style *s;
-};
+#define SEEN(name, key, selector) {#selector, offsetof(struct process, key)},
+static const struct {
+  const char *selector;
+  size_t field;
+} attributes[] = {ATTRIBUTE_TABLE(SEEN, SEEN)};
+#define ATTRIBUTES (sizeof(attributes) / sizeof(*attributes))
 
-static void print_line(void *ctx, const char *line) {
-  struct lines *l = ctx;
+/* As a selector has it in its configuration, and as rules are shown: cut at 200
+ * bytes. */
+static void add_attribute(struct text *t, const struct process *p, size_t i) {
+  const void *field = (const char *)p + attributes[i].field;
+  const char *value = *(const char *const *)field;
+  char quoted[201];
 
-  begin(l->t, l->label);
-  text_add(l->t, line);
-  text_print(l->t, COLOUR_NONE, l->s);
-  l->label = "";
+  if (value)
+    text_addf(t, "%s \"%s\"", attributes[i].selector,
+              quote_text(value, quoted, sizeof(quoted)));
+  else
+    text_addf(t, "%s: none or unknown", attributes[i].selector);
 }
 
-/* True if the rule takes the process, or would without those before it. */
-static bool is_matched_by(const struct process *p, uint64_t rule) {
+/* True if the rule was tried before one took the process, and did not match. */
+static bool is_passed(const struct process *p, uint64_t rule) {
   for (size_t i = 0; i < p->n_also; i++)
     if (p->also[i] == rule)
-      return true;
-  return p->rule == rule;
-}
-
-/* The number of rules that were tried before one took it. Other is the last, if
- * there is one, and has no selectors. */
-static uint64_t passed_rules(const struct document *d,
-                             const struct process *p) {
-  const char *last = d->n_rules > 0 ? d->rules[d->n_rules - 1] : "";
-  bool has_other = strncasecmp(last, "Other ", 6) == 0 ||
-                   strncasecmp(last, "<Other ", 7) == 0;
-  uint64_t others = d->n_rules - has_other;
-
-  if (process_is_unknown(p))
-    return 0;
-  return p->rule < others ? p->rule : others;
+      return false;
+  return rule < p->rule && !process_is_unknown(p);
 }
 
 static void print_selection(const struct document *d, const struct process *p,
                             struct text *t, const struct style *s) {
-  struct lines l = {"seen as", t, s};
-
-  selectors_show(p, s, print_line, &l);
-  for (uint64_t i = 0; i < passed_rules(d, p); i++) {
-    if (is_matched_by(p, i))
+  for (size_t i = 0; i < ATTRIBUTES; i++) {
+    begin(t, i == 0 ? "seen as" : "");
+    add_attribute(t, p, i);
+    text_print(t, COLOUR_NONE, s);
+  }
+  for (uint64_t i = 0; i < d->n_rules; i++) {
+    if (!is_passed(p, i))
       continue;
     begin(t, "not in rule");
     add_rule(t, d, i, s);
     text_print(t, COLOUR_NONE, s);
-    l.label = "";
-    selectors_explain(d->rules[i], p, s, print_line, &l);
   }
 }
 
@@ -264,7 +256,8 @@ static void print_cost(const struct process *p, struct text *t,
   text_print(t, COLOUR_NONE, s);
 }
 
-/* is_one: also with what its selectors see, and why rules do not take it. */
+/* is_one: also with what its selectors see, and the rules that do not take it.
+ */
 static void print_process(const struct document *d, const struct process *p,
                           bool is_one, const struct style *s) {
   struct text t = {0};
@@ -681,26 +674,27 @@ static void write_amounts(const struct process *p, struct json_lines *j) {
   json_lines_whole(j, "uss_error", p->uss_error);
 }
 
-/* JSON is UTF-8 in any locale. */
-static const struct style utf8 = {.is_utf8 = true};
-
 static void write_selection(const struct document *d, const struct process *p,
                             struct json_lines *j) {
+  struct text t = {0};
+
   json_lines_begin(j, "seen_as", '[');
-  selectors_show(p, &utf8, write_reason, j);
+  for (size_t i = 0; i < ATTRIBUTES; i++) {
+    text_clear(&t);
+    add_attribute(&t, p, i);
+    json_lines_text(j, NULL, t.bytes);
+  }
   json_lines_end(j, ']');
   json_lines_begin(j, "not_in", '[');
-  for (uint64_t i = 0; i < passed_rules(d, p); i++) {
-    if (is_matched_by(p, i))
+  for (uint64_t i = 0; i < d->n_rules; i++) {
+    if (!is_passed(p, i))
       continue;
     json_lines_begin(j, NULL, '{');
     write_rule(j, d, i);
-    json_lines_begin(j, "reasons", '[');
-    selectors_explain(d->rules[i], p, &utf8, write_reason, j);
-    json_lines_end(j, ']');
     json_lines_end(j, '}');
   }
   json_lines_end(j, ']');
+  text_done(&t);
 }
 
 static void write_process(const struct document *d, const struct process *p,
