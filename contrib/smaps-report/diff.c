@@ -86,20 +86,22 @@ static int compare_changes(const void *a, const void *b) {
   return order ? order : compare_u64(pid_of(x), pid_of(y));
 }
 
-static void sort(struct sides *s, int (*compare)(const void *, const void *)) {
+typedef int compare_fn(const void *, const void *);
+
+static void sort(struct sides *s, compare_fn *compare) {
   if (s->n > 0)
     qsort(s->all, s->n, sizeof(*s->all), compare);
 }
 
-/* Pairs sides that `compare` finds equal, each with one. Sides without a
- * partner stay in the arrays. */
-static void pair(struct sides *old, struct sides *new,
-                 int (*compare)(const void *, const void *),
-                 struct changes *ret) {
+/* Pairs sides that `compare` finds equal, each with one, in the `order` of
+ * both, which has to agree with it. Sides without a partner stay in the arrays.
+ */
+static void pair(struct sides *old, struct sides *new, compare_fn *order,
+                 compare_fn *compare, enum how how, struct changes *ret) {
   size_t i = 0, j = 0, n_old = 0, n_new = 0;
 
-  sort(old, compare);
-  sort(new, compare);
+  sort(old, order);
+  sort(new, order);
   while (i < old->n || j < new->n) {
     const struct side *a = i < old->n ? &old->all[i] : NULL;
     const struct side *b = j < new->n ? &new->all[j] : NULL;
@@ -108,7 +110,7 @@ static void pair(struct sides *old, struct sides *new,
     i += difference <= 0;
     j += difference >= 0;
     if (difference == 0)
-      add(a, b, HOW_STAYED, ret);
+      add(a, b, how, ret);
     else if (difference < 0)
       old->all[n_old++] = *a;
     else
@@ -144,7 +146,7 @@ static int compare_names(const void *a, const void *b) {
 static struct changes compare_by_name(struct sides old, struct sides new) {
   struct changes ret = {0};
 
-  pair(&old, &new, compare_names, &ret);
+  pair(&old, &new, compare_names, compare_names, HOW_STAYED, &ret);
   add_single(&old, &new, &ret);
   return ret;
 }
@@ -209,34 +211,20 @@ static int compare_identity(const void *a, const void *b) {
   return order ? order : compare_u64(x->starttime, y->starttime);
 }
 
-static int compare_service(const void *a, const void *b) {
+static int compare_role(const void *a, const void *b) {
   const struct side *x = a, *y = b;
   int order = name_compare(x->group, y->group);
 
-  return order ? order : name_compare(x->name, y->name);
-}
-
-static int compare_role(const void *a, const void *b) {
-  const struct side *x = a, *y = b;
-  int order = compare_service(a, b);
-
+  order = order ? order : name_compare(x->name, y->name);
   return order ? order : x->is_worker - y->is_worker;
 }
 
 static int compare_command(const void *a, const void *b) {
-  const struct side *x = a, *y = b;
+  const struct process *x = ((const struct side *)a)->process;
+  const struct process *y = ((const struct side *)b)->process;
   int order = compare_role(a, b);
 
-  return order
-             ? order
-             : name_compare(x->process->command_line, y->process->command_line);
-}
-
-static int compare_start(const void *a, const void *b) {
-  const struct side *x = a, *y = b;
-  int order = compare_u64(x->process->starttime, y->process->starttime);
-
-  return order ? order : compare_identity(a, b);
+  return order ? order : name_compare(x->command_line, y->command_line);
 }
 
 /* The largest first, and unknown amounts last. */
@@ -244,17 +232,19 @@ static int compare_size(const void *a, const void *b) {
   const struct side *x = a, *y = b;
   int order = compare_u64(y->amount + 1, x->amount + 1); /* MISSING is 0 */
 
-  return order ? order : compare_start(a, b);
+  return order ? order : compare_identity(a, b);
 }
 
-/* How many sides from `begin` on are equal. */
-static size_t count_equal(const struct sides *s, size_t begin,
-                          int (*compare)(const void *, const void *)) {
-  size_t n = 0;
+static int order_in_role(const void *a, const void *b) {
+  int order = compare_role(a, b);
 
-  while (begin + n < s->n && compare(&s->all[begin], &s->all[begin + n]) == 0)
-    n++;
-  return n;
+  return order ? order : compare_size(a, b);
+}
+
+static int order_in_command(const void *a, const void *b) {
+  int order = compare_command(a, b);
+
+  return order ? order : compare_size(a, b);
 }
 
 static int compare_pid(const void *a, const void *b) {
@@ -264,61 +254,17 @@ static int compare_pid(const void *a, const void *b) {
 
 /* The master of a service is never compared with its workers. */
 static void find_workers(struct sides *s) {
-  size_t n;
+  sort(s, compare_identity);
+  for (size_t i = 0; i < s->n; i++) {
+    const struct process id = {.pid = s->all[i].process->ppid};
+    const struct side key = {.process = &id};
+    const struct side *parent =
+        bsearch(&key, s->all, s->n, sizeof(key), compare_pid);
 
-  sort(s, compare_service);
-  for (size_t begin = 0; begin < s->n; begin += n) {
-    struct side *all = &s->all[begin];
-
-    n = count_equal(s, begin, compare_service);
-    qsort(all, n, sizeof(*all), compare_pid);
-    for (size_t i = 0; i < n; i++) {
-      struct process parent = {.pid = all[i].process->ppid};
-      const struct side key = {.process = &parent};
-
-      all[i].is_worker = bsearch(&key, all, n, sizeof(key), compare_pid);
-    }
+    s->all[i].is_worker = parent &&
+                          name_compare(parent->group, s->all[i].group) == 0 &&
+                          name_compare(parent->name, s->all[i].name) == 0;
   }
-}
-
-/*
- * Pairs the processes of a restarted service that `compare` finds equal: by the
- * order of their start, in which a service starts its processes each time. If
- * it has more or fewer of them than before, the place in that order shows
- * nothing, and they are paired by size, so that no change is invented.
- */
-static void pair_restarted(struct sides *old, struct sides *new,
-                           int (*compare)(const void *, const void *),
-                           struct changes *ret) {
-  size_t i = 0, j = 0, n_old = 0, n_new = 0;
-
-  sort(old, compare);
-  sort(new, compare);
-  while (i < old->n || j < new->n) {
-    int difference = i == old->n   ? 1
-                     : j == new->n ? -1
-                                   : compare(&old->all[i], &new->all[j]);
-    size_t a = difference > 0 ? 0 : count_equal(old, i, compare);
-    size_t b = difference < 0 ? 0 : count_equal(new, j, compare);
-    size_t both = a < b ? a : b;
-
-    if (both > 0) {
-      qsort(&old->all[i], a, sizeof(*old->all),
-            a == b ? compare_start : compare_size);
-      qsort(&new->all[j], b, sizeof(*new->all),
-            a == b ? compare_start : compare_size);
-    }
-    for (size_t k = 0; k < both; k++)
-      add(&old->all[i + k], &new->all[j + k], HOW_RESTARTED, ret);
-    for (size_t k = both; k < a; k++)
-      old->all[n_old++] = old->all[i + k];
-    for (size_t k = both; k < b; k++)
-      new->all[n_new++] = new->all[j + k];
-    i += a;
-    j += b;
-  }
-  old->n = n_old;
-  new->n = n_new;
 }
 
 /* A listed process may be younger than the document's time by so much. */
@@ -355,10 +301,9 @@ static bool compare_processes(const struct document *old,
   find_workers(&a);
   find_workers(&b);
   if (has_same_ids(old, new))
-    pair(&a, &b, compare_identity, ret);
-  pair_restarted(&a, &b, compare_command, ret);
-  pair_restarted(&a, &b, compare_role, ret);
-  pair_restarted(&a, &b, compare_service, ret);
+    pair(&a, &b, compare_identity, compare_identity, HOW_STAYED, ret);
+  pair(&a, &b, order_in_command, compare_command, HOW_RESTARTED, ret);
+  pair(&a, &b, order_in_role, compare_role, HOW_RESTARTED, ret);
   add_single(&a, &b, ret);
   return true;
 }

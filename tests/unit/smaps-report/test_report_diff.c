@@ -173,11 +173,12 @@ TEST(epss_is_compared_as_pss_and_swap) {
         "n - ->100 stayed\n");
 }
 
-TEST(a_restarted_service_is_paired_in_order_of_start) {
+/* Their order of start and their pids have no meaning. */
+TEST(restarted_workers_are_paired_by_size) {
   struct pair p = compare(
       PARTS(.processes = "11 7 w g 40, 10 5 w g 100, "
                          "12 9 w g 50, 20 5 w other 900"),
-      PARTS(.processes = "31 97 w g 41, 99 95 w g 103, 40 99 w g 60"), NULL);
+      PARTS(.processes = "31 97 w g 41, 99 98 w g 103, 40 99 w g 60"), NULL);
 
   assert_int_equal(p.diff.processes.all[2].old_process->pid, 10);
   assert_int_equal(p.diff.processes.all[2].new_process->pid, 99);
@@ -188,8 +189,7 @@ TEST(a_restarted_service_is_paired_in_order_of_start) {
         "w +1 40>41 restarted\n");
 }
 
-/* The order of start has no meaning there; the pids neither. */
-TEST(a_service_with_another_number_of_workers_is_paired_by_size) {
+TEST(the_smallest_of_more_workers_are_gone) {
   struct pair p = compare(
       PARTS(.processes = "11 7 w g 40, 12 8 w g 300, 13 9 w g 20, 14 9 w g 90"),
       PARTS(.processes = "31 97 w g 91, 32 98 w g 41, 33 99 w g 303"), NULL);
