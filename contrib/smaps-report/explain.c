@@ -279,11 +279,11 @@ static void print_process(const struct document *d, const struct process *p,
 /* ---- groups: the causes of their errors ---- */
 
 /* Errors that are less of PSS are left out, as are parts of the error that are
- * less of it than LEAST_PART: these are in the rest. */
+ * less of it than LEAST_PART. */
 #define LEAST_ERROR 0.001
 #define LEAST_PART 0.01
 
-#define CAUSE_PART(name, key, words) {#key, words, 0, 0},
+#define CAUSE_PART(name, key, words) {#key, words, 0},
 static const struct cause_part table[ALL_CAUSES] = {CAUSE_TABLE(CAUSE_PART)};
 
 /* Equal parts stay in the order of the table. */
@@ -293,90 +293,53 @@ static void insert(struct cause_part *parts, size_t n, struct cause_part part) {
   parts[n] = part;
 }
 
-static bool has_relative_error(const struct group *g) {
+static bool is_worth_showing(const struct group *g) {
   uint64_t pss = amounts_get(&g->amounts, AMOUNT_PSS);
 
-  return g->pss_error != MISSING && pss != MISSING && pss > 0;
-}
-
-static bool is_worth_showing(const struct group *g) {
-  return has_relative_error(g) &&
-         (double)g->pss_error >=
-             LEAST_ERROR * (double)amounts_get(&g->amounts, AMOUNT_PSS);
-}
-
-unsigned explain_error_tenths(const struct group *g) {
-  double pss = (double)amounts_get(&g->amounts, AMOUNT_PSS);
-
-  return (unsigned)fmin(round(1000 * ((double)g->pss_error / pss)), 1e9);
-}
-
-/* Each part gets the difference of two sums that were rounded, so that what was
- * rounded off one part is in the next, and nothing is lost. */
-static void divide_tenths(struct cause_part *parts, size_t n, unsigned tenths) {
-  double all = 0, until = 0;
-  unsigned given = 0;
-
-  for (size_t i = 0; i < n; i++)
-    all += (double)parts[i].bytes;
-  for (size_t i = 0; i < n && all > 0; i++) {
-    until += (double)parts[i].bytes;
-    parts[i].tenths = (unsigned)round(tenths * (until / all)) - given;
-    given += parts[i].tenths;
-  }
+  return g->pss_error_by && g->pss_error != MISSING && pss != MISSING &&
+         pss > 0 && (double)g->pss_error >= LEAST_ERROR * (double)pss;
 }
 
 size_t explain_causes(const struct group *g,
-                      struct cause_part ret[CAUSE_PARTS]) {
-  struct cause_part rest = {.name = "rest",
-                            .words = "of causes that have less than a "
-                                     "hundredth of it each"};
-  uint64_t named = 0;
+                      struct cause_part ret[ALL_CAUSES]) {
   size_t n = 0;
 
-  if (!is_worth_showing(g) || !g->pss_error_by)
+  if (!is_worth_showing(g))
     return 0;
   for (int i = 0; i < ALL_CAUSES; i++) {
     struct cause_part part = table[i];
 
     part.bytes = amount_or_0(g->pss_error_by->bytes[i]);
-    if ((double)part.bytes < LEAST_PART * (double)g->pss_error)
-      continue;
-    insert(ret, n++, part);
-    named = amount_add(named, part.bytes);
+    if ((double)part.bytes >= LEAST_PART * (double)g->pss_error)
+      insert(ret, n++, part);
   }
-  rest.bytes = amount_less(g->pss_error, named);
-  if (rest.bytes > 0 && n > 0)
-    ret[n++] = rest;
-  divide_tenths(ret, n, explain_error_tenths(g));
   return n;
 }
 
-void explain_add_tenths(struct text *t, unsigned tenths) {
-  text_addf(t, "%u.%u %%", tenths / 10, tenths % 10);
+void explain_add_percent(struct text *t, const struct group *g,
+                         uint64_t bytes) {
+  double pss = (double)amounts_get(&g->amounts, AMOUNT_PSS);
+
+  text_addf(t, "%.1f %%", 100 * ((double)bytes / pss));
 }
 
 /* A line for each cause, because lines are cut at the terminal. */
 static void print_causes(const struct group *g, struct text *t,
                          const struct style *s) {
-  struct cause_part parts[CAUSE_PARTS];
+  struct cause_part parts[ALL_CAUSES];
   size_t n = explain_causes(g, parts);
 
   begin(t, "pss");
   text_add_bytes(t, amounts_get(&g->amounts, AMOUNT_PSS), s);
-  if (has_relative_error(g)) {
+  if (n > 0) {
     text_add_name(t, s->is_utf8 ? " ± " : " +- ", s);
-    explain_add_tenths(t, explain_error_tenths(g));
-    text_add(t, n > 0 ? ":" : is_worth_showing(g) ? ", of unknown causes" : "");
+    explain_add_percent(t, g, g->pss_error);
+    text_add(t, ":");
   }
   text_print(t, COLOUR_NONE, s);
-  while (n > 0 && parts[n - 1].tenths == 0)
-    n--;
   for (size_t i = 0; i < n; i++) {
-    if (parts[i].tenths == 0)
-      continue;
     begin(t, "");
-    explain_add_tenths(t, parts[i].tenths);
+    explain_add_percent(t, g, parts[i].bytes);
     text_addf(t, " because %s%s", parts[i].words, i + 1 < n ? "," : "");
     text_print(t, COLOUR_NONE, s);
   }
@@ -394,7 +357,7 @@ static void print_group_name(const struct group *g, struct text *t,
 static void print_error(const struct group *g, const struct style *s) {
   struct text t = {0};
 
-  if (!is_worth_showing(g) || !g->pss_error_by)
+  if (!is_worth_showing(g))
     return;
   print_group_name(g, &t, s);
   print_causes(g, &t, s);
@@ -722,7 +685,7 @@ static void write_process(const struct document *d, const struct process *p,
 }
 
 static void write_group(const struct group *g, struct json_lines *j) {
-  struct cause_part parts[CAUSE_PARTS];
+  struct cause_part parts[ALL_CAUSES];
   size_t n = explain_causes(g, parts);
 
   json_lines_begin(j, NULL, '{');

@@ -24,29 +24,17 @@ void explain_rules(const struct document *d, bool is_check,
 bool *explain_idle_rules(const struct document *d);
 
 struct cause_part {
-  const char *name; /* the key; "rest" of what no other part has */
+  const char *name; /* the key */
   const char *words;
   uint64_t bytes;
-  unsigned tenths; /* of a per cent of PSS; 0 is not worth showing */
 };
 
-/* Named causes, and the rest. */
-#define CAUSE_PARTS (ALL_CAUSES + 1)
+/* The causes with a hundredth or more of the error of the group's PSS, the
+ * largest first. Returns their number: 0 if they or PSS are unknown, or if the
+ * error is less than a thousandth of PSS. */
+size_t explain_causes(const struct group *g, struct cause_part ret[ALL_CAUSES]);
 
-/*
- * Divides the error of the group's PSS: the causes, the largest first, and then
- * the rest. The parts add up to the error, and their tenths to the error in
- * tenths of a per cent, rounded. Returns their number: 0 if the parts or PSS
- * are unknown, or if the error is less than a thousandth of PSS.
- */
-size_t explain_causes(const struct group *g,
-                      struct cause_part ret[CAUSE_PARTS]);
-
-/* Adds "1.5 %". */
-void explain_add_tenths(struct text *t, unsigned tenths);
-
-/* The error of the group's PSS in tenths of a per cent of PSS; both are known,
- * and PSS is not 0. */
-unsigned explain_error_tenths(const struct group *g);
+/* Adds the part of the group's PSS, which is known and not 0: "1.5 %". */
+void explain_add_percent(struct text *t, const struct group *g, uint64_t bytes);
 
 #endif

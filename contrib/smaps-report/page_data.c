@@ -116,18 +116,16 @@ static void write_usage(struct json_lines *j, const struct amounts *a,
 
 /* "3.0 %: 2.0 % because ..., 1.0 % because ...". */
 static void write_causes(struct json_lines *j, const struct group *g) {
-  struct cause_part parts[CAUSE_PARTS];
+  struct cause_part parts[ALL_CAUSES];
   struct text t = {0};
   size_t n = explain_causes(g, parts);
 
   if (n == 0)
     return;
-  explain_add_tenths(&t, explain_error_tenths(g));
+  explain_add_percent(&t, g, g->pss_error);
   for (size_t i = 0; i < n; i++) {
-    if (parts[i].tenths == 0)
-      continue;
     text_add(&t, i == 0 ? ": " : ", ");
-    explain_add_tenths(&t, parts[i].tenths);
+    explain_add_percent(&t, g, parts[i].bytes);
     text_addf(&t, " because %s", parts[i].words);
   }
   json_lines_text(j, "causes", t.bytes);

@@ -662,13 +662,9 @@ class CausesOfErrors(ReportTest):
         group["pss_error_by"] = {key: int(mib * MIB) for key, mib in by.items()}
         group["pss_error"] = int(180 * MIB)
         text = self.report("explain", "-g", "postgres", self.write(document))
-        tenths = [int(10 * float(x)) for x in re.findall(r"(\S+) % because", text)]
-        self.assertEqual(tenths, [90, 51, 17, 7, 6, 5, 2, 2])
+        parts = re.findall(r"(\S+) % because", text)
+        self.assertEqual(parts, "9.0 5.0 1.7 0.7 0.6 0.5 0.2".split())
         self.assertIn("± 18.0 %:", text)
-        self.assertEqual(sum(tenths), 180)
-        del group["pss_error_by"]
-        text = self.report("explain", "-g", "postgres", self.write(document))
-        self.assertIn("± 18.0 %, of unknown causes\n", text)
 
     def test_they_are_in_json(self):
         groups = json.loads(self.report("explain", "-j", self.path))["groups"]
@@ -681,11 +677,6 @@ class CausesOfErrors(ReportTest):
             [
                 ("fork", by["fork"], self.WORDS[0]),
                 ("swap", by["swap"], self.WORDS[1]),
-                (
-                    "rest",
-                    by["time"],
-                    "of causes that have less than a hundredth of it each",
-                ),
             ],
         )
         self.assertEqual(

@@ -60,7 +60,7 @@ class Explaining(ReportTest):
             "               1: estimated from an earlier reading\n"
             "               1: never read: guessed from the rest of its group\n"
             "               1: ReadBudget was used up\n",
-            "  pss          107M ± 0.0 %\n",
+            "  pss          107M\n",
         ):
             self.assertIn(f"\n{line}", text)
         for pid in (700, 701, 702):

@@ -254,18 +254,11 @@ static const struct {
      "3.0 %: 2.0 % because readings are old: others may share the memory by "
      "now, or no longer, 1.0 % because members were forked and have not been "
      "read since"},
-    /* What has less than a hundredth is in the rest; equal parts have an
-     * order. */
+    /* Less than a hundredth is left out; equal parts have an order. */
     {CAUSES_OF("4000", "'swap':400,'ksm':1780,'copies':1780,'fork':39"),
      "40.0 %: 17.8 % because memory shared since a fork was copied on write, "
      "or unmapped, 17.8 % because the kernel merged equal pages (KSM), or "
-     "separated them, 4.0 % because memory went to swap or came back, "
-     "0.4 % because of causes that have less than a hundredth of it each"},
-    /* Three parts of 3.333 % in hundredths add up to 10.0 %. */
-    {CAUSES_OF("1000", "'time':333,'swap':333,'fork':333"),
-     "10.0 %: 3.3 % because members were forked and have not been read since, "
-     "3.4 % because memory went to swap or came back, 3.3 % because readings "
-     "are old: others may share the memory by now, or no longer"},
+     "separated them, 4.0 % because memory went to swap or came back"},
     {CAUSES_OF("996", "'ended':996"),
      "10.0 %: 10.0 % because members ended while they were measured"},
     {CAUSES_OF("10", "'ended':10"),
