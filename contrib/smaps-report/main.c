@@ -93,46 +93,8 @@ static int load_live(const struct options *o, struct document *ret) {
   return rc ? fail(is_check ? "check" : "live", reason.text) : 0;
 }
 
-static const char *name_of(const struct options *o) {
-  return o->command == COMMAND_HTML ? "html" : "diff";
-}
-
-/* The documents of --since, as if both files were given: html takes the newer
- * one first. */
-static int load_pair(const struct options *o, const struct probe_places *places,
-                     struct document *ret) {
-  const char *new = o->n_files > 0 ? o->files[0] : places->state_file;
-  bool is_new_first = o->command == COMMAND_HTML;
-  struct config_error reason;
-
-  if (!new)
-    return fail(name_of(o), "StateFile is not set: expected NEW");
-  if (since_load(places->state_history, o->since, &ret[is_new_first], &reason) <
-      0)
-    return fail(places->state_history, reason.text);
-  return load_file(new, &ret[!is_new_first]);
-}
-
-static int load_since(const struct options *o, struct document *ret) {
-  struct probe_places places;
-  struct config_error reason;
-  int rc = probe_find_places(o->config, &places, &reason);
-
-  messages_print(stderr);
-  if (rc)
-    return fail(name_of(o), reason.text);
-  rc = load_pair(o, &places, ret);
-  free(places.state_file);
-  free(places.state_history);
-  return rc;
-}
-
 static int load_all(const struct options *o, struct document *ret) {
-  int status;
-
-  if (o->has_since)
-    return load_since(o, ret);
-  status = o->n_files == 0 ? load_live(o, ret) : 0;
+  int status = o->n_files == 0 ? load_live(o, ret) : 0;
 
   for (size_t i = 0; status == 0 && i < o->n_files; i++)
     status = load_file(o->files[i], &ret[i]);
@@ -154,8 +116,6 @@ static void write_folded(const struct document *d, const char *file) {
 
 /* The file that has the mistake. */
 static const char *culprit(const struct options *o) {
-  if (o->has_since)
-    return name_of(o);
   if (o->n_files == 0)
     return "live";
   if (o->command == COMMAND_DIFF)
@@ -186,7 +146,7 @@ static int show(const struct options *o, struct document *const *d, size_t n) {
 }
 
 static int run_on_documents(const struct options *o) {
-  size_t n = o->has_since ? 2 : o->n_files > 0 ? o->n_files : 1;
+  size_t n = o->n_files > 0 ? o->n_files : 1;
   struct document *documents = memory_check(calloc(n, sizeof(*documents)));
   struct document *pointers[FILES_MAX] = {NULL};
   int status;
@@ -200,6 +160,37 @@ static int run_on_documents(const struct options *o) {
     document_done(&documents[i]);
   free(documents);
   return status;
+}
+
+/* As if both files were given: html takes the newer one first. */
+static int run_since(const struct options *o) {
+  bool is_html = o->command == COMMAND_HTML;
+  const char *name = is_html ? "html" : "diff";
+  struct options pair = *o;
+  struct probe_places places;
+  struct config_error reason;
+  const char *new;
+  char *old;
+  int rc = probe_find_places(o->config, &places, &reason);
+
+  messages_print(stderr);
+  if (rc)
+    return fail(name, reason.text);
+  new = o->n_files > 0 ? o->files[0] : places.state_file;
+  old = since_find(places.state_history, o->since, &reason);
+  pair.n_files = 2;
+  pair.files[!is_html] = new;
+  pair.files[is_html] = old;
+  if (!new)
+    rc = fail(name, "StateFile is not set: expected NEW");
+  else if (!old)
+    rc = fail(places.state_history, reason.text);
+  else
+    rc = run_on_documents(&pair);
+  free(old);
+  free(places.state_file);
+  free(places.state_history);
+  return rc;
 }
 
 static int run_watch(const struct options *o) {
@@ -217,6 +208,8 @@ static int run(const struct options *o) {
     puts("smaps-report " SMAPS_VERSION);
   else if (o->wants_columns)
     options_print_columns(o->command, stdout);
+  else if (o->has_since)
+    return run_since(o);
   else
     return o->watch_seconds > 0 ? run_watch(o) : run_on_documents(o);
   return 0;

@@ -167,8 +167,7 @@ static int parse_since(struct options *o, const char *value,
   if (o->has_since)
     return 0;
   return refuse(reason, "--since", value,
-                "an age such as 90m or 2h, a time such as 13:20, or a date "
-                "such as \"2026-11-21 13:20\", in the past");
+                "an age such as 90m or 2h, or a time such as 13:20");
 }
 
 static int parse_watch(struct options *o, const char *value,
@@ -249,7 +248,7 @@ static const struct definition {
      ALL & ~(1U << COMMAND_FOLDED | 1U << COMMAND_HTML), '\0'},
     {"fail-over", "LIMIT", "exit 1 if a group's PSS grew by more: 10% or 64M",
      PARSE(limit), DIFF, '\0'},
-    {"since", "TIME", "compare with the state of then: 13:20, 2h, a date",
+    {"since", "TIME", "compare with the state of then: 13:20 or 2h",
      PARSE(since), SINCE, '\0'},
     {"json", NULL, "print JSON, in bytes and seconds", SET(is_json, true),
      TABLES | DIFF | EXPLAIN, 'j'},

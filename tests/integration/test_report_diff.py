@@ -263,7 +263,6 @@ class Since(ReportTest):
 
         for since, mib in (
             ("90m", 50), ("1h", 30), ("60s", 10), ("1h59m", 50),
-            (at(599, "%Y-%m-%d %H:%M:%S"), 10), (at(660, "%m-%d %H:%M"), 30),
             (at(3700, "%H:%M"), 50), (at(3599, "%H:%M:%S"), 30),
         ):  # fmt: skip
             with self.subTest(since):

@@ -118,9 +118,8 @@ class History(StateTest):
         self.state = StateFile()
         self.history = self.state.path.parent / "history"
         self.history.mkdir(mode=0o750)
-        # Of an hour ago, by a daemon that kept a state for each hour.
         hour_ago = time.time() - 3600
-        when = time.strftime("%Y%m%dT%H0000Z", time.gmtime(hour_ago))
+        when = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(hour_ago))
         old = self.history / f"smaps-{when}-state.json"
         document = report.load(report.STATE) | {"time": hour_ago}
         old.write_text(json.dumps(document))
@@ -147,7 +146,7 @@ class History(StateTest):
             accept=lambda d: group_of(d, "grower")["usage"]["pss"]
             > before + 30 * MIB
         )
-        since = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(kept["time"]))
+        since = time.strftime("%H:%M:%S", time.gmtime(kept["time"]))
         changes = self.diff(since)
         self.assertAlmostEqual(changes["old_time"], kept["time"], delta=0.001)
         self.assertGreater(changes["time"], kept["time"])
