@@ -324,43 +324,28 @@ void explain_add_percent(struct text *t, const struct group *g,
 }
 
 /* A line for each cause, because lines are cut at the terminal. */
-static void print_causes(const struct group *g, struct text *t,
-                         const struct style *s) {
+static void print_group(const struct group *g, const struct style *s) {
   struct cause_part parts[ALL_CAUSES];
+  struct text t = {0};
   size_t n = explain_causes(g, parts);
 
-  begin(t, "pss");
-  text_add_bytes(t, amounts_get(&g->amounts, AMOUNT_PSS), s);
+  text_add(&t, "group ");
+  text_add_name(&t, g->name, s);
+  text_print(&t, COLOUR_BOLD, s);
+  begin(&t, "pss");
+  text_add_bytes(&t, amounts_get(&g->amounts, AMOUNT_PSS), s);
   if (n > 0) {
-    text_add_name(t, s->is_utf8 ? " ± " : " +- ", s);
-    explain_add_percent(t, g, g->pss_error);
-    text_add(t, ":");
+    text_add_name(&t, s->is_utf8 ? " ± " : " +- ", s);
+    explain_add_percent(&t, g, g->pss_error);
+    text_add(&t, ":");
   }
-  text_print(t, COLOUR_NONE, s);
+  text_print(&t, COLOUR_NONE, s);
   for (size_t i = 0; i < n; i++) {
-    begin(t, "");
-    explain_add_percent(t, g, parts[i].bytes);
-    text_addf(t, " because %s%s", parts[i].words, i + 1 < n ? "," : "");
-    text_print(t, COLOUR_NONE, s);
+    begin(&t, "");
+    explain_add_percent(&t, g, parts[i].bytes);
+    text_addf(&t, " because %s%s", parts[i].words, i + 1 < n ? "," : "");
+    text_print(&t, COLOUR_NONE, s);
   }
-}
-
-static void print_group_name(const struct group *g, struct text *t,
-                             const struct style *s) {
-  text_clear(t);
-  text_add(t, "group ");
-  text_add_name(t, g->name, s);
-  text_print(t, COLOUR_BOLD, s);
-}
-
-/* Of all groups, those with an error that is worth showing. */
-static void print_error(const struct group *g, const struct style *s) {
-  struct text t = {0};
-
-  if (!is_worth_showing(g))
-    return;
-  print_group_name(g, &t, s);
-  print_causes(g, &t, s);
   text_done(&t);
 }
 
@@ -469,15 +454,15 @@ static bool is_expected(const char *absence) {
   return strcmp(absence, "not_asked") == 0 || strcmp(absence, "empty") == 0;
 }
 
-/* Prints the groups with that reason, in one line. */
+/* Prints the groups with that reason, in one line; `only`: no other group. */
 static void print_absence(const struct document *d, size_t which,
-                          const struct style *s) {
+                          const struct group *only, const struct style *s) {
   struct text t = {0};
 
   for (size_t i = 0; i < d->n_groups; i++) {
     const struct group *g = &d->groups[i];
 
-    if (!g->cgroup_absence ||
+    if (!g->cgroup_absence || (only && g != only) ||
         strcmp(g->cgroup_absence, absences[which].absence) != 0)
       continue;
     text_add(&t, t.len ? ", " : "Groups without values of a control group: ");
@@ -536,7 +521,7 @@ void explain_rules(const struct document *d, bool is_check,
   print_idle(d, tallies, true, s);
   for (size_t i = 0; i < sizeof(absences) / sizeof(*absences); i++)
     if (!is_check || !is_expected(absences[i].absence))
-      print_absence(d, i, s);
+      print_absence(d, i, NULL, s);
   find_reasons(d, print_reason, &style);
   text_done(&t);
   free(tallies);
@@ -544,63 +529,20 @@ void explain_rules(const struct document *d, bool is_check,
 
 /* ---- one group ---- */
 
-static bool is_word(const char *word, const char *key) {
-  return word && strcmp(word, key) == 0;
-}
-
-/* The members by their source, and those that were deferred. */
-static void print_members(const struct document *d, const struct group *g,
-                          struct text *t, const struct style *s) {
-  const char *label = "members";
-
-  for (size_t i = 0; i < sizeof(all_words) / sizeof(*all_words); i++) {
-    const char *key = all_words[i].key;
-    size_t n = 0;
-
-    for (size_t k = 0; k < d->n_processes; k++) {
-      const struct process *p = &d->processes[k];
-
-      n += process_is_in(p, g->name) &&
-           (is_word(p->source, key) || is_word(p->deferred, key));
-    }
-    if (n == 0)
-      continue;
-    begin(t, label);
-    text_addf(t, "%zu: %s", n, all_words[i].words);
-    text_print(t, COLOUR_NONE, s);
-    label = "";
-  }
-}
-
-/* Its control group, or the nearest and why it has no values. */
-static void print_cgroup(const struct group *g, struct text *t,
-                         const struct style *s) {
-  begin(t, "cgroup");
-  text_add_name(t, g->cgroup ? g->cgroup : "none", s);
-  for (size_t i = 0; i < sizeof(absences) / sizeof(*absences); i++)
-    if (is_word(g->cgroup_absence, absences[i].absence))
-      text_addf(t, ", without values: %s", absences[i].words);
-  if (g->cgroup || g->cgroup_absence)
-    text_print(t, COLOUR_NONE, s);
-}
-
 static void print_one_group(const struct document *d, const struct group *g,
                             const struct style *s) {
   struct tally *tallies = count(d);
-  struct text t = {0};
 
   heading_print(d, s);
-  text_print(&t, COLOUR_NONE, s);
-  print_group_name(g, &t, s);
-  print_members(d, g, &t, s);
-  print_cgroup(g, &t, s);
-  print_causes(g, &t, s);
+  text_print(&(struct text){0}, COLOUR_NONE, s);
+  print_group(g, s);
+  for (size_t i = 0; i < sizeof(absences) / sizeof(*absences); i++)
+    print_absence(d, i, g, s);
   if (g->rule != MISSING) {
     text_print(&(struct text){0}, COLOUR_NONE, s);
     print_titles(s);
     print_tally(d, g->rule, &tallies[g->rule], s);
   }
-  text_done(&t);
   free(tallies);
 }
 
@@ -637,31 +579,8 @@ static void write_amounts(const struct process *p, struct json_lines *j) {
   json_lines_whole(j, "uss_error", p->uss_error);
 }
 
-static void write_selection(const struct document *d, const struct process *p,
-                            struct json_lines *j) {
-  struct text t = {0};
-
-  json_lines_begin(j, "seen_as", '[');
-  for (size_t i = 0; i < ATTRIBUTES; i++) {
-    text_clear(&t);
-    add_attribute(&t, p, i);
-    json_lines_text(j, NULL, t.bytes);
-  }
-  json_lines_end(j, ']');
-  json_lines_begin(j, "not_in", '[');
-  for (uint64_t i = 0; i < d->n_rules; i++) {
-    if (!is_passed(p, i))
-      continue;
-    json_lines_begin(j, NULL, '{');
-    write_rule(j, d, i);
-    json_lines_end(j, '}');
-  }
-  json_lines_end(j, ']');
-  text_done(&t);
-}
-
 static void write_process(const struct document *d, const struct process *p,
-                          bool is_one, struct json_lines *j) {
+                          struct json_lines *j) {
   json_lines_begin(j, NULL, '{');
   json_lines_whole(j, "pid", p->pid);
   json_lines_text(j, "comm", p->comm);
@@ -672,8 +591,6 @@ static void write_process(const struct document *d, const struct process *p,
   json_lines_flag(j, "inherited", p->is_inherited);
   write_other_rules(d, p, true, "continued", j);
   write_other_rules(d, p, false, "shadowed", j);
-  if (is_one)
-    write_selection(d, p, j);
   json_lines_text(j, "source", p->source);
   json_lines_whole(j, "pages_sampled", p->pages_sampled);
   json_lines_real(j, "age", p->age);
@@ -767,7 +684,8 @@ static void print_all(const struct document *d, const struct options *o,
   text_print(&(struct text){0}, COLOUR_NONE, s);
   print_processes(d, o, s);
   for (size_t i = 0; i < d->n_groups; i++)
-    print_error(&d->groups[i], s);
+    if (is_worth_showing(&d->groups[i]))
+      print_group(&d->groups[i], s);
   if (d->n_processes > 0)
     text_print(&(struct text){0}, COLOUR_NONE, s);
   explain_rules(d, false, s);
@@ -783,7 +701,7 @@ static void write_all(const struct document *d, const struct options *o,
   json_lines_begin(&j, "processes", '[');
   for (size_t i = 0; i < d->n_processes && !group; i++)
     if (is_wanted(o, &d->processes[i]))
-      write_process(d, &d->processes[i], o->pid != MISSING, &j);
+      write_process(d, &d->processes[i], &j);
   json_lines_end(&j, ']');
   if (o->pid == MISSING) {
     write_groups(d, group, &j);
