@@ -46,7 +46,7 @@ struct probe {
   bool is_check;
   bool is_loaded;  /* by the part of the configuration read until now */
   double captured; /* the time of the captured /proc; 0: live */
-  char *early;     /* FILE:LINE of a block before LoadPlugin, or NULL */
+  char *early;     /* the file of a block before LoadPlugin, or NULL */
   struct other_plugins others;
 };
 
@@ -72,50 +72,19 @@ static bool is_regular(const char *path) {
   return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static bool begins_with(const char *line, const char *key) {
-  line += strspn(line, " \t<");
-  return strncasecmp(line, key, strlen(key)) == 0 &&
-         strchr(" \t", line[strlen(key)]) &&
-         (strcasecmp(key, "AutoLoadPlugin") == 0 || strcasestr(line, "smaps"));
-}
-
-/* FILE:LINE of the first item with that key and the plugin's name, for which
- * the parser keeps no line; FILE where that cannot be read twice. */
-static char *find_place(const char *path, const char *key) {
-  FILE *file = is_regular(path) ? fopen(path, "re") : NULL;
-  char *line = NULL;
-  size_t size = 0;
-  int n = 0, found = 0;
-
-  while (file && !found && getline(&line, &size, file) >= 0) {
-    n++;
-    if (begins_with(line, key))
-      found = n;
-  }
-  free(line);
-  if (file)
-    fclose(file);
-  return found ? memory_format("%s:%d", path, found)
-               : memory_format("%s", path);
-}
-
 /* The daemon gives a block to the plugin only after LoadPlugin. */
-static void note_load(struct probe *p, const char *key, const char *path) {
-  if (p->early && !p->is_loaded && p->is_check) {
-    char *place = find_place(path, key);
-
+static void note_load(struct probe *p, const char *path) {
+  if (p->early && !p->is_loaded && p->is_check)
     ERROR("%s: <Plugin smaps> comes before LoadPlugin smaps (%s): collectd "
           "ignores this block, move it below that line",
-          p->early, place);
-    free(place);
-  }
+          p->early, path);
   p->is_loaded = true;
 }
 
 static void note_block(struct probe *p, const char *path) {
   p->has_block = true;
   if (!p->is_loaded && !p->early)
-    p->early = find_place(path, "Plugin");
+    p->early = memory_format("%s", path);
 }
 
 static void refuse(const oconfig_item_t *item, const char *path,
@@ -169,7 +138,7 @@ static void add_item(void *context, const oconfig_item_t *item,
     other_plugins_add(&p->others, item, path);
   value = item->values[0].value.string;
   if (other_plugins_loads_all(item) || is_load(p, item, path))
-    note_load(p, item->key, path);
+    note_load(p, path);
   if (is_option(item, "Hostname")) {
     free(p->settings.host);
     p->settings.host = memory_check(strdup(value));

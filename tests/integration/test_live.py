@@ -785,8 +785,8 @@ class Check(LiveTest):
                     (line,) = self.mistakes(config)
                     self.assertIn(words, line)
                     if words == early:
-                        self.assertIn(f"{self.directory}/conf.d/0.conf:2: ", line)
-                        self.assertIn(f"{self.directory}/conf.d/1.conf:2)", line)
+                        self.assertIn(f"{self.directory}/conf.d/0.conf: ", line)
+                        self.assertIn(f"{self.directory}/conf.d/1.conf)", line)
                 else:
                     self.accepted(config)
                 shutil.rmtree(self.directory / "conf.d")
