@@ -155,35 +155,24 @@ void text_add_seconds(struct text *t, double seconds) {
   text_add(t, isnan(seconds) ? "-" : format_seconds(seconds, words));
 }
 
-/* Up to the year 9999, because localtime_r() fails long before 64 bits
- * overflow; or as far as 32 bits go. */
-#define TIME_END                                                               \
-  (sizeof(time_t) < sizeof(int64_t) ? 2147483648.0 : 253402300800.0)
-
-/* 0 if it cannot be converted. */
-static time_t whole_time(double seconds) {
-  return seconds >= 0 && seconds < TIME_END ? (time_t)seconds : 0;
+/* 0 if it is unknown, or beyond the year 2500, which nanoseconds of 64 bits
+ * cannot count. */
+static uint64_t whole_ns(double seconds) {
+  return seconds >= 0 && seconds < 16.7e9
+             ? (uint64_t)seconds * UINT64_C(1000000000)
+             : 0;
 }
 
 void text_add_time(struct text *t, double seconds) {
-  time_t when = whole_time(seconds);
+  time_t when = (time_t)(whole_ns(seconds) / 1000000000);
   struct tm tm;
   char words[64];
 
-  if (when == 0 || !localtime_r(&when, &tm) ||
+  if (when <= 0 || !localtime_r(&when, &tm) ||
       !strftime(words, sizeof(words), "%Y-%m-%d %H:%M:%S %Z", &tm))
     text_add(t, "time unknown");
   else
     text_add(t, words);
-}
-
-/* 0 also beyond the year 2500, which nanoseconds of 64 bits cannot count. */
-static uint64_t whole_ns(double seconds) {
-  time_t when = whole_time(seconds);
-
-  return (int64_t)when < INT64_C(16700000000)
-             ? (uint64_t)when * UINT64_C(1000000000)
-             : 0;
 }
 
 void text_add_clock(struct text *t, double seconds, double beside) {
