@@ -271,6 +271,10 @@ static const char *const default_columns[ROW_KINDS] = {
     [ROW_AREA] = "used,cache,noncache,area,group",
 };
 
+/* Of groups, while one grows. */
+static const char growing_columns[] =
+    "pss,uss,freed,rss,swap,processes,coverage,grows_since,full_at,group";
+
 static bool has_column(const struct table *t, unsigned column) {
   for (size_t i = 0; i < t->n_columns; i++)
     if (t->columns[i] == column)
@@ -289,32 +293,20 @@ static void add_errors(struct table *t) {
   }
 }
 
-static bool has_growth(const struct view *v) {
-  for (size_t i = 0; i < v->n_documents; i++)
+static const char *find_defaults(const struct table *t, const struct view *v) {
+  bool has_growth = t->kind == ROW_GROUP && !filters_part_groups(&v->filters);
+
+  for (size_t i = 0; has_growth && i < v->n_documents; i++)
     for (size_t j = 0; j < v->documents[i]->n_groups; j++)
       if (!isnan(v->documents[i]->groups[j].grows_since))
-        return true;
-  return false;
-}
-
-/* They stand before the name, and only if a whole group grows. */
-static void add_growth(struct table *t, const struct view *v) {
-  static const char *const names[] = {"grows_since", "full_at"};
-  unsigned name = t->columns[t->n_columns - 1];
-
-  if (t->kind != ROW_GROUP || filters_part_groups(&v->filters) ||
-      !has_growth(v))
-    return;
-  t->n_columns--;
-  for (size_t i = 0; i < 2; i++)
-    t->columns[t->n_columns++] = column_find(names[i], strlen(names[i]));
-  t->columns[t->n_columns++] = name;
+        return growing_columns;
+  return default_columns[t->kind];
 }
 
 /* False if -c names a column that this kind of row does not have. */
 static bool choose_columns(struct table *t, const struct view *v) {
   const struct options *o = v->options;
-  const char *at = default_columns[t->kind];
+  const char *at = find_defaults(t, v);
 
   if (o->n_columns == 0 && v->n_documents > 1)
     t->columns[t->n_columns++] = column_find("host", 4);
@@ -330,8 +322,6 @@ static bool choose_columns(struct table *t, const struct view *v) {
     t->columns[t->n_columns++] = column_find(at, len);
     at += len + (at[len] == ',');
   }
-  if (o->n_columns == 0)
-    add_growth(t, v);
   if (o->is_json)
     add_errors(t);
   return true;
