@@ -140,35 +140,6 @@ static bool add_error(uint64_t error, const char *amount, const char *before,
   return true;
 }
 
-/* How the mappings were read; NULL if from smaps, which is the usual way. */
-static const char *words_of_mappings(const struct document *d,
-                                     const struct process *p) {
-  if (document_scope(d) && !p->has_mappings && !process_is_in_parent(p))
-    return "could not be read";
-  if (p->mappings_from && strcmp(p->mappings_from, "maps") == 0)
-    return "from maps, which has no amounts";
-  if (p->mappings_from && strcmp(p->mappings_from, "samples") == 0)
-    return "sampled, because smaps would hold its lock for longer than "
-           "MaxLockHold";
-  return NULL;
-}
-
-static void print_mappings(const struct document *d, const struct process *p,
-                           struct text *t, const struct style *s) {
-  const char *words = words_of_mappings(d, p);
-  uint64_t pages = 0;
-
-  if (!words)
-    return;
-  for (size_t i = 0; i < p->n_mappings; i++)
-    pages = amount_add(pages, p->mappings[i].pages_sampled);
-  begin(t, "mappings");
-  text_add(t, words);
-  if (pages > 0 && pages != MISSING)
-    text_addf(t, ", %ju pages", (uintmax_t)pages);
-  text_print(t, COLOUR_NONE, s);
-}
-
 static void print_amounts(const struct process *p, struct text *t,
                           const struct style *s) {
   static const enum amount shown[] = {AMOUNT_PSS, AMOUNT_USS, AMOUNT_RSS,
@@ -245,17 +216,6 @@ static void print_selection(const struct document *d, const struct process *p,
   }
 }
 
-static void print_cost(const struct process *p, struct text *t,
-                       const struct style *s) {
-  if (isnan(p->read_cost))
-    return;
-  begin(t, "reading it");
-  text_add(t, "takes ");
-  text_add_seconds(t, p->read_cost);
-  text_add(t, " of CPU time");
-  text_print(t, COLOUR_NONE, s);
-}
-
 /* is_one: also with what its selectors see, and the rules that do not take it.
  */
 static void print_process(const struct document *d, const struct process *p,
@@ -270,9 +230,7 @@ static void print_process(const struct document *d, const struct process *p,
   if (is_one)
     print_selection(d, p, &t, s);
   print_source(p, &t, s);
-  print_mappings(d, p, &t, s);
   print_amounts(p, &t, s);
-  print_cost(p, &t, s);
   text_done(&t);
 }
 
