@@ -5,7 +5,6 @@
 #include <daemon/plugin.h>
 
 #include <dirent.h>
-#include <link.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/wait.h>
@@ -30,42 +29,24 @@ bool other_plugins_loads_all(const oconfig_item_t *item) {
 
 /* ---- the libraries of a plugin ---- */
 
-static int find_loader(struct dl_phdr_info *info, size_t size, void *ret) {
-  (void)size;
-  for (int i = 0; i < info->dlpi_phnum; i++)
-    if (info->dlpi_phdr[i].p_type == PT_INTERP)
-      *(const char **)ret =
-          (const char *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-  return 1; /* the first is this program */
-}
-
-/* Of the C library that this program has, as collectd does; NULL if it is
- * linked statically. */
-static const char *loader(void) {
-  const char *path = NULL;
-
-  dl_iterate_phdr(find_loader, &path);
-  return path;
-}
-
 /* Its words about the libraries of the file are the output, in English. */
-static void become_loader(const char *path, const char *file, int output) {
+static void become_ldd(const char *file, int output) {
   char *const environment[] = {NULL};
 
   if (dup2(output, STDOUT_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0)
-    execle(path, path, "--list", file, (char *)NULL, environment);
+    execle("/usr/bin/ldd", "ldd", file, (char *)NULL, environment);
   _exit(1);
 }
 
-/* The line about a missing library: "FILE: error while loading shared
- * libraries: LIBRARY: ..." (glibc 2.36), "Error loading shared library LIBRARY:
- * ..." (musl 1.2). musl complains of the daemon's functions, too. */
+/* The line about a missing library: "\tLIBRARY => not found" (glibc 2.36),
+ * "Error loading shared library LIBRARY: ..." (musl 1.2). musl complains of the
+ * daemon's functions, too. */
 static char *find_complaint(FILE *said) {
   char *line = NULL;
   size_t size = 0;
 
   while (getline(&line, &size, said) >= 0)
-    if (strstr(line, "shared librar")) {
+    if (strstr(line, "=> not found") || strstr(line, "shared librar")) {
       line[strcspn(line, "\n")] = '\0';
       return line;
     }
@@ -75,17 +56,16 @@ static char *find_complaint(FILE *said) {
 
 /* The caller frees it. NULL if none is missing, or that cannot be found out. */
 static char *find_missing_library(const char *file) {
-  const char *program = loader();
   char *line = NULL;
   FILE *said;
   int ends[2];
   pid_t child;
 
-  if (!program || pipe2(ends, O_CLOEXEC) < 0)
+  if (pipe2(ends, O_CLOEXEC) < 0)
     return NULL;
   child = fork();
   if (child == 0)
-    become_loader(program, file, ends[1]);
+    become_ldd(file, ends[1]);
   close(ends[1]);
   said = fdopen(ends[0], "r");
   if (child > 0 && said)
@@ -133,7 +113,7 @@ static void check_plugin(const struct other_plugins *o, const char *name,
   if (missing)
     ERROR("%s: LoadPlugin \"%s\": install the library, or remove the line; "
           "without it collectd does not start: %s",
-          config, name, missing);
+          config, name, missing + strspn(missing, "\t"));
   free(missing);
   free(file);
 }

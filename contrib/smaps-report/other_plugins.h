@@ -17,8 +17,8 @@ struct other_plugins {
 /*
  * Takes the items of the top level in their order, with the file that each is
  * in. Logs an error for a plugin without a file, and for one that needs a
- * library which is not installed. The dynamic loader looks for these; no code
- * of the plugin runs.
+ * library which is not installed. ldd(1) looks for these; no code of the plugin
+ * runs.
  *
  * Nothing is checked where the directory does not exist: collectd is elsewhere.
  */

@@ -726,9 +726,9 @@ class Check(LiveTest):
         for load, words in (
             ("LoadPlugin good", None),
             ("<Plugin beside>\n</Plugin>", None),
-            ("LoadPlugin beside", r'"beside": .*plugins/Beside\.so: .*\blibgone\.so\.1: '),
-            ("<LoadPlugin beside>\nInterval 7\n</LoadPlugin>", r"\blibgone\.so\.1: "),
-            ("AutoLoadPlugin true\n<Plugin beside>\n</Plugin>", r"\blibgone\.so\.1: "),
+            ("LoadPlugin beside", r'"beside": .*: libgone\.so\.1 => not found$'),
+            ("<LoadPlugin beside>\nInterval 7\n</LoadPlugin>", r"\blibgone\.so\.1 => "),
+            ("AutoLoadPlugin true\n<Plugin beside>\n</Plugin>", r"\blibgone\.so\.1 => "),
             ('LoadPlugin "none"', r'"none": expected the file .*/plugins/none\.so: '),
         ):
             with self.subTest(load):
