@@ -388,26 +388,16 @@ static bool is_interpreter(const char *comm) {
   return false;
 }
 
-/* The options of java (JDK 21) whose value is the next argument. */
-static bool takes_next(const char *word, size_t len) {
-  static const char *const names[] = {"-cp",
-                                      "-classpath",
-                                      "--class-path",
-                                      "-p",
-                                      "--module-path",
-                                      "--upgrade-module-path",
-                                      "--add-modules",
-                                      "--limit-modules",
-                                      "--add-exports",
-                                      "--add-opens",
-                                      "--add-reads",
-                                      "--patch-module",
-                                      "--enable-native-access"};
+/* True for the options of java (JDK 21) whose value is the next argument. */
+static bool takes_next(const char *word) {
+  static const char options[] =
+      " -cp -classpath --class-path -p --module-path --upgrade-module-path "
+      "--add-modules --limit-modules --add-exports --add-opens --add-reads "
+      "--patch-module --enable-native-access ";
+  char wanted[40];
 
-  for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-    if (strlen(names[i]) == len && strncmp(names[i], word, len) == 0)
-      return true;
-  return false;
+  snprintf(wanted, sizeof(wanted), " %.*s ", (int)strcspn(word, " "), word);
+  return strstr(options, wanted);
 }
 
 static const char *next_word(const char *word) {
@@ -428,7 +418,7 @@ static void name_process(struct builder *b) {
     return;
   is_java = strcmp(p->comm, "java") == 0;
   for (word = next_word(word); *word == '-'; word = next_word(word))
-    if (is_java && takes_next(word, strcspn(word, " ")))
+    if (is_java && takes_next(word))
       word = next_word(word);
   end = word + strcspn(word, " ");
   slash = memrchr(word, '/', (size_t)(end - word));
