@@ -106,7 +106,7 @@ WORLD_TEST(head_has_host_time_and_trigger) {
   assert_string_equal(parsed_keys(d, ""),
                       "format version plugin_version host time interval kernel "
                       "page_size mem_total mem_available trigger rules groups "
-                      "processes ");
+                      "processes state_interval ");
   parsed_assert(d, "format=smaps-snapshot version=2 host=node\"1\" "
                    "plugin_version=" SMAPS_VERSION " interval=10.0 "
                    "mem_total=1024m mem_available=512m trigger.kind=interval");
@@ -120,9 +120,10 @@ WORLD_TEST(head_has_host_time_and_trigger) {
   free(w->settings.host);
   w->settings.host = NULL;
   d = next_state(w);
-  assert_string_equal(parsed_keys(d, ""),
-                      "format version plugin_version time interval kernel "
-                      "page_size trigger rules groups processes ");
+  assert_string_equal(
+      parsed_keys(d, ""),
+      "format version plugin_version time interval kernel "
+      "page_size trigger rules groups processes state_interval ");
 }
 
 WORLD_TEST(rules_are_printed_as_they_are_configured) {
