@@ -140,6 +140,15 @@ static inline bool process_is_same(const struct process *p,
   return p->starttime_ticks == starttime_ticks;
 }
 
+/* True if it is a living member that the group counts for itself. */
+static inline bool process_counts_in(const struct process *p,
+                                     const struct group *g) {
+  for (size_t i = 0; i < p->n_groups; i++)
+    if (p->groups[i] == g)
+      return p->state == PROCESS_ALIVE && !p->is_in_parents_mm;
+  return false;
+}
+
 /* The process that has the pid now, or NULL. */
 struct process *process_table_find(const struct process_table *t, uint32_t pid);
 

@@ -234,13 +234,6 @@ bool last_known_gone(const struct group *g, const struct scene *s,
   return false;
 }
 
-static bool is_member(const struct process *p, const struct group *g) {
-  for (size_t i = 0; i < p->n_groups; i++)
-    if (p->groups[i] == g)
-      return p->state == PROCESS_ALIVE && !p->is_in_parents_mm;
-  return false;
-}
-
 struct summary last_known_now(const struct group *g, const struct scene *s) {
   struct summary sum = last_known_sum_up(g, s);
   struct last_state found = {.n = 0};
@@ -248,7 +241,7 @@ struct summary last_known_now(const struct group *g, const struct scene *s) {
   for (size_t i = 0; i < s->processes->n; i++) {
     const struct process *p = s->processes->processes[i];
 
-    if (is_member(p, g))
+    if (process_counts_in(p, g))
       add_member(&found,
                  &(struct last_member){.process = p,
                                        .pid = p->pid,

@@ -102,15 +102,6 @@ bool recorder_has_captured(const struct recorder *r, uint64_t id) {
 
 /* --- members --- */
 
-static bool is_member(const struct process *p, const struct group *g) {
-  if (p->state != PROCESS_ALIVE || p->is_in_parents_mm)
-    return false;
-  for (size_t i = 0; i < p->n_groups; i++)
-    if (p->groups[i] == g)
-      return true;
-  return false;
-}
-
 static int compare(const void *left, const void *right) {
   const struct capture_member *a = left, *b = right;
 
@@ -129,7 +120,7 @@ static int choose_members(struct capture *c, const struct scene *s,
   for (size_t i = 0; i < t->n; i++) {
     const struct process *p = t->processes[i];
 
-    if (is_member(p, g))
+    if (process_counts_in(p, g))
       c->members[c->n++] =
           (struct capture_member){.pid = p->pid,
                                   .starttime_ticks = p->starttime_ticks,
