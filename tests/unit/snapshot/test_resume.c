@@ -423,7 +423,8 @@ MADE_TEST(without_a_boot_nothing_is_written) {
   free(text);
 }
 
-/* The group of another rule or window has other members, or points. */
+/* The group of another rule or window has other members, or points; an alarm
+ * does not depend on the window. */
 MADE_TEST(growth_of_another_rule_or_window_counts_as_nothing) {
   give_all(m);
   assert_adopted(m, true);
@@ -431,6 +432,7 @@ MADE_TEST(growth_of_another_rule_or_window_counts_as_nothing) {
     struct resume *r;
 
     give_all(m);
+    m->group.alarm = an_alarm;
     r = reread(m);
     begin_again(m);
     if (i == 0)
@@ -439,6 +441,7 @@ MADE_TEST(growth_of_another_rule_or_window_counts_as_nothing) {
       m->report.growth_window_ns *= 2;
     assert_false(resume_adopt(r, &m->owners));
     assert_null(m->group.growth);
+    assert_int_equal(m->group.alarm.seen, i == 0 ? 0 : an_alarm.seen);
     m->rule.text[0] = 'C';
     resume_free(r);
   }
