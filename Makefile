@@ -353,7 +353,7 @@ ablate:
 COVERAGE_FLOOR := 95
 coverage:
 	@rm -rf build/coverage
-	@FAULTS_STEP=25 UPTIME_CYCLES=1000 MONTH_CYCLES=1000 ORACLE_PERCENT=10 GIANTS_CYCLES=100 \
+	@UPTIME_CYCLES=1000 MONTH_CYCLES=1000 ORACLE_PERCENT=10 GIANTS_CYCLES=100 \
 	  $(MAKE) --no-print-directory PROFILE=coverage check-unit
 	@tests/coverage build/coverage/plugin/core $(COVERAGE_FLOOR)
 
