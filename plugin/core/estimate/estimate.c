@@ -266,8 +266,7 @@ void estimate_rollup(const struct cycle *cycle, const struct track *t,
     return;
   if (has_set_changed(t))
     scale_shared_part(t, ret);
-  if (t->change.anon != (int64_t)t->change.returned)
-    move_anonymous(b, ret, t->change.anon - (int64_t)t->change.returned);
+  move_anonymous(b, ret, t->change.anon - (int64_t)t->change.returned);
   move_returned(b, ret, t->change.returned);
   move_shared(cycle, t, ret);
   if (!is_last(t)) {

@@ -155,3 +155,16 @@ TEST(strangers_may_have_all_that_is_taken_for_private) {
   assert_int_equal(rollup_uss(&p.rollup), 100 * MIB);
   assert_true(error_bytes(p.error.uss) >= 100.0 * MIB);
 }
+
+/* So memory that goes to swap later, and none was there before, costs all. */
+TEST(without_anonymous_memory_nothing_of_it_is_shared) {
+  struct baseline b;
+  struct rollup r = sharing(0, 0, 1, 8);
+  const struct observation o = {.resident_pages = 8 * MIB / 4096};
+
+  baseline_take(&b, &r, &o, 4096);
+  assert_true(baseline_anonymous_share(&b) == 1.0);
+  r = sharing(2, 2, 2, 8);
+  baseline_take(&b, &r, &o, 4096);
+  assert_true(baseline_anonymous_share(&b) == 0.75);
+}

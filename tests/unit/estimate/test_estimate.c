@@ -49,3 +49,43 @@ TEST(pages_of_the_other_kind_are_in_doubt_with_the_relatives) {
   bounds_of(&cycle, &t, &x);
   assert_true(x.bytes[CAUSE_RELATIVES] == 7 * MIB);
 }
+
+/* Clean anonymous memory came back from swap and was not written since. Beside
+ * files that others map, too, the sum alone does not limit what is private. */
+TEST(clean_memory_goes_after_dirty_memory) {
+  struct track t = sharing(2, 1);
+  struct rollup u = t.baseline.rollup;
+  const struct observation o = t.baseline.at;
+
+  u.bytes[ROLLUP_PSS] = 14 * MIB;
+  u.bytes[ROLLUP_PSS_ANON] = 10 * MIB;
+  u.bytes[ROLLUP_SHARED_DIRTY] = 0;
+  u.bytes[ROLLUP_PRIVATE_DIRTY] = 2 * MIB;
+  u.bytes[ROLLUP_PRIVATE_CLEAN] = 8 * MIB;
+  baseline_take(&t.baseline, &u, &o, 4096);
+  t.baseline.at_ns = 1;
+  t.baseline.relatives = 1;
+  t.now.resident_pages -= 5 * MIB / 4096;
+  track_find_change(&cycle, &t);
+  estimate_rollup(&cycle, &t, &u);
+  assert_int_equal(u.bytes[ROLLUP_PRIVATE_DIRTY], 0);
+  assert_int_equal(u.bytes[ROLLUP_PRIVATE_CLEAN], 5 * MIB);
+  assert_int_equal(u.bytes[ROLLUP_PSS], 9 * MIB);
+}
+
+/* Of 4 MiB in swap, 2 are its own, and 2 are shared by two, and then by four.
+ */
+TEST(only_shared_swap_costs_less_with_more_relatives) {
+  struct track t = sharing(2, 2);
+  struct fork_family family = {.members = 4};
+  struct rollup u;
+
+  t.baseline.rollup.bytes[ROLLUP_SWAP] = 4 * MIB;
+  t.baseline.rollup.bytes[ROLLUP_SWAP_PSS] = 3 * MIB;
+  t.baseline.at.vm_swap_kb = t.now.vm_swap_kb = 4096;
+  t.family = &family;
+  t.kinship = KINSHIP_HEAD;
+  track_find_change(&cycle, &t);
+  estimate_rollup(&cycle, &t, &u);
+  assert_int_equal(u.bytes[ROLLUP_SWAP_PSS], 2 * MIB + MIB / 2);
+}

@@ -1,5 +1,7 @@
 #include "test.h"
 
+#include <inttypes.h>
+
 #include "estimate/track.h"
 
 /* --- kinship --- */
@@ -116,4 +118,36 @@ TEST(a_change_is_what_statm_and_swap_differ_by) {
   assert_int_equal(t.change.swap, -2 * (int64_t)MIB);
   assert_int_equal(t.change.returned, 2 * MIB);
   assert_int_equal(t.change.unmapped + t.change.freed, 0);
+}
+
+/* Of 4 MiB, 2 are shared with another. What goes is private first; of the rest
+ * each page is another's then. What was swapped out is not gone. */
+TEST(what_goes_beyond_private_memory_was_shared) {
+  static const struct {
+    int32_t pages, swap_kb;
+    uint64_t unmapped, freed;
+  } rows[] = {{512, 0, 0, 0},      {0, 0, 0, 0},         {-256, 0, 0, MIB},
+              {-768, 0, MIB, MIB}, {-768, 2048, 0, MIB}, {-1024, 0, 2 * MIB, 0},
+              {-256, 1024, 0, 0}};
+  const struct cycle cycle = {.page_size = 4096};
+  struct track t = {.baseline = {.at_ns = 1, .relatives = 2}};
+
+  t.baseline.rollup =
+      (struct rollup){.known = UINT32_MAX,
+                      .bytes = {[ROLLUP_RSS] = 4 * MIB,
+                                [ROLLUP_ANONYMOUS] = 4 * MIB,
+                                [ROLLUP_PSS] = 3 * MIB,
+                                [ROLLUP_PSS_ANON] = 3 * MIB,
+                                [ROLLUP_PRIVATE_DIRTY] = 2 * MIB,
+                                [ROLLUP_SHARED_DIRTY] = 2 * MIB}};
+  t.baseline.at.resident_pages = 1024;
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    t.now.resident_pages = 1024 + (uint32_t)rows[i].pages;
+    t.now.vm_swap_kb = (uint32_t)rows[i].swap_kb;
+    track_find_change(&cycle, &t);
+    if (t.change.unmapped != rows[i].unmapped ||
+        t.change.freed != rows[i].freed)
+      fail_msg("row %zu: %" PRIu64 " and %" PRIu64, i, t.change.unmapped,
+               t.change.freed);
+  }
 }

@@ -207,6 +207,23 @@ WORLD_TEST(descendants_follow_from_claim_to_claim) {
   }
 }
 
+/* Claims hold it, too, and are given up with the processes that had them. */
+WORLD_TEST(a_claimed_group_gives_up_its_place) {
+  w->settings.max_groups = 1;
+  put_all(w, "1 0 init, 20 1 aa, 30 20 worker");
+  world_group(w, "%{comm}", "Comm", "??", NULL, NULL)->takes_children = true;
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "aa"), 2);
+  proctree_end(&w->tree, 20);
+  proctree_end(&w->tree, 30);
+  world_run(w, 1);
+  put_all(w, "40 1 bb, 50 40 worker");
+  world_run(w, 1);
+  assert_null(world_find(w, "bb"));
+  world_run_times(w, 3, 3600);
+  assert_int_equal(world_members(w, "bb"), 2);
+}
+
 /* Others may have come to share with it meanwhile, or gone. */
 WORLD_TEST(process_back_in_a_group_is_read_again) {
   char path[128];

@@ -51,6 +51,21 @@ TEST(random_numbers_are_those_of_splitmix64) {
   }
 }
 
+/* One of each for every sample: a daemon would run out of them. */
+TEST(all_files_are_closed) {
+  const uint64_t number = 7;
+
+  for (int has_counts = 0; has_counts < 2; has_counts++) {
+    struct page_lookup l = {.pagemap = make_file(&number, 1), .pagecount = -1};
+
+    if (has_counts)
+      l.pagecount = make_file(&number, 1);
+    page_lookup_close(&l);
+    assert_int_equal(fcntl(l.pagemap, F_GETFD), -1);
+    assert_int_equal(fcntl(l.pagecount, F_GETFD), -1);
+  }
+}
+
 /* --- the running kernel: our own memory, which takes no right --- */
 
 static volatile char read_byte; /* valgrind drops what is not used */

@@ -83,6 +83,19 @@ PAGED_TEST(sample_pauses_and_shows_progress) {
   assert_int_equal(atomic_load(&f->heartbeat), reads + 1);
 }
 
+/* A walk of a page takes its part of the time of a window, 512 pages that lie
+ * in one page table. Where half of them are present, each takes twice as long.
+ */
+PAGED_TEST(walk_of_a_page_takes_its_part_of_a_window) {
+  f->step_ns = 5120;
+  paged_put(f, 0, PAGES_IN_ALL, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  assert_share(sample(f, 255).walk_page_ns, 10);
+  paged_put(f, 0, PAGES_IN_ALL, 0, false);
+  for (uint64_t page = 0; page < PAGES_IN_ALL; page += 2)
+    paged_put(f, page, 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  assert_share(sample(f, 255).walk_page_ns, 20);
+}
+
 /* Present pages that nothing maps are the zero page, or memory of a device. */
 PAGED_TEST(pages_without_mappings_are_in_no_resident_size) {
   struct page_sample s;
