@@ -89,3 +89,17 @@ TEST(only_shared_swap_costs_less_with_more_relatives) {
   estimate_rollup(&cycle, &t, &u);
   assert_int_equal(u.bytes[ROLLUP_SWAP_PSS], 2 * MIB + MIB / 2);
 }
+
+/* What three relatives got back from swap may be theirs alone, or this process
+ * pays a fourth of it: three fourths are in doubt. */
+TEST(memory_that_relatives_got_back_is_in_doubt) {
+  struct track t = sharing(4, 4);
+  struct fork_family family = {.members = 4, .told.got_back = 5 * MIB};
+  struct bounds x;
+
+  t.family = &family;
+  t.kinship = KINSHIP_HEAD;
+  t.told.got_back = MIB;
+  bounds_of(&cycle, &t, &x);
+  assert_true(x.bytes[CAUSE_SWAP] == 3 * MIB);
+}

@@ -121,7 +121,7 @@ FIXTURE_TEST(what_others_do_counts_from_advancing_on) {
 /* So the baseline changes and the observation does not: the memory that came
  * between the two is taken off again, and comes with the next observation. */
 FIXTURE_TEST(a_sample_leaves_the_observation_of_its_cycle) {
-  struct sampled s = {.swap = 0};
+  struct sampled s = {.swap = 2 * MIB};
 
   begin_cycle(f, &at_first);
   estimator_advance(&f->track);
@@ -129,6 +129,7 @@ FIXTURE_TEST(a_sample_leaves_the_observation_of_its_cycle) {
   assert_true(f->track.is_sampled);
   assert_int_equal(f->track.now.resident_pages, 1024);
   assert_int_equal(f->track.baseline.at.resident_pages, 2048);
+  assert_int_equal(f->track.baseline.at.vm_swap_kb, 2048);
   assert_int_equal(f->track.change.anon, -4 * (int64_t)MIB);
 }
 
