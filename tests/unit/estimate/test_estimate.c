@@ -65,7 +65,7 @@ TEST(clean_memory_goes_after_dirty_memory) {
   baseline_take(&t.baseline, &u, &o, 4096);
   t.baseline.at_ns = 1;
   t.baseline.relatives = 1;
-  t.now.resident_pages -= 5 * MIB / 4096;
+  t.now.resident_pages -= (uint32_t)(5 * MIB / 4096);
   track_find_change(&cycle, &t);
   estimate_rollup(&cycle, &t, &u);
   assert_int_equal(u.bytes[ROLLUP_PRIVATE_DIRTY], 0);
