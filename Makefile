@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # collectd-smaps. `make help` lists the targets.
 
 VERSION := 0.1.0

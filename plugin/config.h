@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reads collectd's configuration tree into settings. */
 #ifndef SMAPS_PLUGIN_CONFIG_H
 #define SMAPS_PLUGIN_CONFIG_H

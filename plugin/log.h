@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Logs the problems of a cycle: once, not in every interval. */
 #ifndef SMAPS_PLUGIN_LOG_H
 #define SMAPS_PLUGIN_LOG_H

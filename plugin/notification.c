@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "notification.h"
 
 #include <daemon/collectd.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Notifications that ask for a capture, and the results of snapshots. */
 #ifndef SMAPS_PLUGIN_NOTIFICATION_H
 #define SMAPS_PLUGIN_NOTIFICATION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The smaps plugin of collectd: memory of process groups as PSS, USS, swap.
  *

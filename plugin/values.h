@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Hands values to the daemon: all that would differ in collectd 6, which has
  * metrics in place of value lists. contrib/HACKING has what they would be.

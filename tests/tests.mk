@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Test programs: the objects of each, and the calls that tests replace
 # (ld --wrap). Included by the Makefile.
 

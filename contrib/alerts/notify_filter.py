@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Hands collectd's notifications to a program, but no OKAY that ends no alarm.
 
 For collectd's python plugin and Python 3.9 or newer, see notify-python.conf.

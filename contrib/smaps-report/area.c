@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "area.h"
 #include "memory.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Where the memory of the host is: areas of groups and of the kernel, which add
  * up to MemTotal.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Builds a document from the events of yajl, a JSON parser. It checks the keys
  * and types (schema.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The rows of a table and their columns. */
 #ifndef REPORT_COLUMN_H
 #define REPORT_COLUMN_H

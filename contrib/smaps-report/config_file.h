@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Reads a configuration of collectd as the daemon does: liboconfig parses each
  * file, and Include is expanded by wordexp(3), into files and directories.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Control groups that are probably containers of a runtime that the plugin does
  * not know. */
 #ifndef REPORT_CONTAINERS_H

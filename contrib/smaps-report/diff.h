@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The differences between two snapshots. */
 #ifndef REPORT_DIFF_H
 #define REPORT_DIFF_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A snapshot (smaps-snapshot(5)) in memory.
  *

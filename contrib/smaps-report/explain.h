@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The rule that took each process, how the process was read, and the causes of
  * the errors of groups. */
 #ifndef REPORT_EXPLAIN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Filters of tables: regular expressions (POSIX, extended) that have to match
  * the beginning of a name, as in smem.

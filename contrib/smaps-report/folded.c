@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "folded.h"
 #include "text.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Stacks of group, process and mapping, for flame graphs. */
 #ifndef REPORT_FOLDED_H
 #define REPORT_FOLDED_H

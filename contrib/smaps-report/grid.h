@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Prints aligned columns. libsmartcols keeps each cell: 720 bytes a row, which
  * are 720 MB where a document has a million processes. It also cuts names at

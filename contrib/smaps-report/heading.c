@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "heading.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The host, the time and the alarm of a document. */
 #ifndef REPORT_HEADING_H
 #define REPORT_HEADING_H

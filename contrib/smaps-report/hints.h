@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Selectors that are valid, but probably match nothing by mistake. */
 #ifndef REPORT_HINTS_H
 #define REPORT_HINTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "json_lines.h"
 #include "document.h"
 #include "text.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Writes JSON (RFC 8259) to a stream, in a form that is safe for a terminal. */
 #ifndef REPORT_JSON_LINES_H
 #define REPORT_JSON_LINES_H

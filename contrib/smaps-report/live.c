@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "live.h"
 #include "containers.h"
 #include "explain.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* This host as it is now. */
 #ifndef REPORT_LIVE_H
 #define REPORT_LIVE_H

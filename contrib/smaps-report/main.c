@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tables, explanations, differences and stacks from the snapshots of the smaps
  * plugin (smaps-snapshot(5)). contrib/HACKING lists its modules. */
 #include "diff.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Allocation that cannot fail: if memory runs out, the program prints an error
  * and exits with status 2. */
 #ifndef REPORT_MEMORY_H

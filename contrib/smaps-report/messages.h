@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The lines that the plugin's sources log. Here this program stands for the
  * daemon: messages.c has its plugin_log() and its clock.

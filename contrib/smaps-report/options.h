@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The command line. */
 #ifndef REPORT_OPTIONS_H
 #define REPORT_OPTIONS_H

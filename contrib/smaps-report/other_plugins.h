@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The other plugins of a configuration: one that collectd cannot load keeps it
  * from starting, and ours with it (collectd 5.12). */
 #ifndef REPORT_OTHER_PLUGINS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "page_data.h"
 #include "area.h"
 #include "diff.h"

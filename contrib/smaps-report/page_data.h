@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One page that shows a snapshot, and its changes since an older one, which may
  * be NULL. Sums are in the pools of the documents. */
 #ifndef REPORT_PAGE_DATA_H

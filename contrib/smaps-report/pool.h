@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Memory of a document: many small pieces that are freed together, and strings
  * that are mostly repeated. Exits if memory runs out (memory.h).

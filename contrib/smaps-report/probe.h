@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The plugin in this program: its core, with the user's configuration, and
  * neither a daemon nor a file. Needs no collectd. Mistakes and warnings are

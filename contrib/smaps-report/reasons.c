@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "reasons.h"
 
 #include "memory.h"

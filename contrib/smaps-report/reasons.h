@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Why rules take nothing, or other processes than are meant. */
 #ifndef REPORT_REASONS_H
 #define REPORT_REASONS_H

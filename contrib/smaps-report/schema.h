@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The keys of a snapshot, their types and places; see smaps-snapshot(5). */
 #ifndef REPORT_SCHEMA_H
 #define REPORT_SCHEMA_H

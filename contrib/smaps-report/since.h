@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* --since: a time in the past, as people say it, and the state of then. */
 #ifndef REPORT_SINCE_H
 #define REPORT_SINCE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The parts of a PSS: private or shared, and anonymous or of files.
  *

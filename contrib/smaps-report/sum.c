@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "sum.h"
 #include "memory.h"
 #include "schema.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Sums over processes; each process counts once. Amounts that are unknown for
  * some of them are the sums of the others, and at_least has their bit.

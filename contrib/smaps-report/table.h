@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sorted tables, as text or as JSON. */
 #ifndef REPORT_TABLE_H
 #define REPORT_TABLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Lines for a terminal: untrusted text made safe, amounts in the unit that the
  * user wants, and the width of the line.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "view.h"
 #include "area.h"
 #include "filter.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The tables of snapshots: groups, processes, users, mappings, areas. */
 #ifndef REPORT_VIEW_H
 #define REPORT_VIEW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* `live --watch`: the memory of this host on a screen that refreshes. */
 #ifndef REPORT_WATCH_H
 #define REPORT_WATCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "watch_model.h"
 
 #include "memory.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The state of the screen of --watch, apart from the terminal: which rows are
  * shown, in which order, which of them is selected.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "watch_screen.h"
 
 #include <curses.h>

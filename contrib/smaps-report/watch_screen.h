@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Draws the state of --watch with ncurses. */
 #ifndef REPORT_WATCH_SCREEN_H
 #define REPORT_WATCH_SCREEN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * One cycle from the list of processes to the sums of the groups;
  * contrib/HACKING has the way of a process through it.

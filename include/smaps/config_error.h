@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The reason why an option is refused: the text of one error line. */
 #ifndef SMAPS_CONFIG_ERROR_H
 #define SMAPS_CONFIG_ERROR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The counts of a cycle; times in nanoseconds. */
 #ifndef SMAPS_COUNTS_H
 #define SMAPS_COUNTS_H

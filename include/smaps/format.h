@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Amounts, durations and times as people write them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The configuration: checked, with the defaults filled in. */
 #ifndef SMAPS_SETTINGS_H
 #define SMAPS_SETTINGS_H

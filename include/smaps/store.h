@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Files that appear whole or not at all, and a directory of them with limits.
  *

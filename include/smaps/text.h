@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A cursor over text that the caller owns and that need not end in NUL.
  *

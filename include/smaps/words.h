@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The words of snapshots (smaps-snapshot(5)): each table has a row for each
  * word, with the word in capitals for an enum, the word as it is in documents,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include <smaps/collector.h>
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Loads of real applications. Each runs on loopback with its own data
 directory and is ended by its pid. As root they run as another user.
 

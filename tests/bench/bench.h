@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The programs of the benchmarks share these functions. */
 #ifndef SMAPS_TESTS_BENCH_H
 #define SMAPS_TESTS_BENCH_H

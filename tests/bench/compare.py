@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One load and several readers, in rounds: the cost of each pass relative to
 the kernel's floor, and the distance of the sums from the truth. Another build
 of the plugin can take part in the same rounds; its readers are called "always,

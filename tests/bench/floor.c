@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Measures the kernel's part of reading every process: open, read and close of
  * its files, and nothing else. No program that reads the same files can use

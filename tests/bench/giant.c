@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A process of large memory, and the time that one of its threads waits to map
  * memory: whoever walks its page tables holds the lock that the thread needs.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Measures processes that are too large to be walked: the error and the cost of
 their values, and how long they wait for memory meanwhile.
 

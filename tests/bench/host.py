@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Finds out about the machine: programs, versions, memory, a place for files.
 
 Environment: PLUGIN is the smaps.so to measure, COLLECTD the daemon, BENCH the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Collects the latencies of operations, and does not lose the rare long ones.
  */
 #ifndef SMAPS_TESTS_BENCH_LATENCY_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The real collectd: its cost and its published values.
 
 The writer is collectd's csv plugin with the data directory "stdout", and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Loads of synthetic processes; population.c explains the words."""
 
 import host

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What processes take, and programs beside them that take what they get."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A client for redis-server: fills it, then keeps changing a part of it, and
 makes it save in the background now and then.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Measures the plugin in the real collectd against the kernel's floor and
 collectd's processes plugin, and prints Markdown.
 

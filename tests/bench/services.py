@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Loads of real applications that mix several, and the table of them all."""
 
 import functools

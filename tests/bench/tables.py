@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Prints results as Markdown."""
 
 import math

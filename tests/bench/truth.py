@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Compares published values with those of the kernel.
 
 `floor -S` reads all processes exactly, right before a cycle of the plugin and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The fuzz targets share these functions. Each target is a file fuzz_*.c with
  * the function that libFuzzer calls; without libFuzzer replay.c calls it with

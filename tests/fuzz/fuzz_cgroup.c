@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parses /proc/PID/cgroup, and the attributes in its path. */
 #include "fuzz.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The files of container runtimes, some of which belong to users. */
 #include "fuzz.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parses the small files: statm, status and meminfo. */
 #include "fuzz.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Written JSON is read back unchanged, for any bytes. */
 #include "fuzz.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* smaps, summed by the name of the mapping. */
 #include "fuzz.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Handles untrusted bytes: command lines, text for the log, and the attributes
  * of a process. */
 #include "fuzz.h"

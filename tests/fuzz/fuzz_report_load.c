@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A snapshot that loads can be shown in every way, in text that is safe for any
  * terminal, and does not differ from itself. */
 #include "fuzz.h"

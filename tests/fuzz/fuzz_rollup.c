@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parses smaps_rollup. */
 #include "fuzz.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Selectors and templates with untrusted values: the matches and the resulting
  * name. */
 #include "fuzz.h"

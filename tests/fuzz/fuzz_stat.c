@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* /proc/PID/stat, whose second field the process itself can set. */
 #include "fuzz.h"
 

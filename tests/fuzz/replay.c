@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Runs a fuzz target over files, and over all files in directories: the corpus
  * and the findings of fuzzing. Then runs it over each file cut at every byte,

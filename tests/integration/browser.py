@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Controls a headless Chromium by the DevTools protocol over a pipe. It needs
 no port and no driver, only the browser.
 https://chromedevtools.github.io/devtools-protocol/"""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Alarms for the real daemon, and the captures that it makes of them."""
 
 import os

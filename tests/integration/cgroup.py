@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Real control groups of the memory controller, for tests."""
 
 import contextlib

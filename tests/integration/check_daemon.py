@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The real daemon under tools that watch what our code does in it. Not part of
 `make check`: these are slow and need a plugin that was built for them.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What collectd's csv plugin has written, read again and again while a daemon
 writes: each time only what is new, because most of the time of a test goes by
 in waiting for the next interval."""

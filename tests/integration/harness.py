@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The ground of the integration tests.
 
 Collectd is a real daemon with a configuration, a PID file and a base directory

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """For the tests of smaps-report html: documents, the words of the page, and one
 browser that opens it."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A real process whose files under /proc hang, by a FUSE server that does not
 answer.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Runs smaps-report on documents."""
 
 import json

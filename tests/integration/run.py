@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Runs the integration tests: all, or those named on the command line.
 
     run.py [test_values | test_values.ValuesInDetail | …]

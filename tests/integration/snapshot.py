@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Snapshots in the tests: documents as smaps-snapshot(5) defines them, what a
 process maps as its smaps has it, and daemons that have something to write."""
 

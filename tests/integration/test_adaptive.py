@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Estimates between readings, of real processes that share and stop sharing."""
 
 import signal

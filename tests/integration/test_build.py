@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The products of the build: the symbols of the plugin, the layers, install
 and uninstall, versions, the tarball of a release."""
 

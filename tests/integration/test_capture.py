@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The real daemon makes captures: for alarms of the threshold plugin and of
 programs, of real processes."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A daemon that is killed, or told to end, while documents are written."""
 
 import os

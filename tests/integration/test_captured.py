@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Proc trees under ProcRoot, where every value is exact to the byte: trees that
 are written here, and those that were captured (tests/fixtures/proc).
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Groups that are whole control groups: their memory, limits and kills, in real
 control groups of the memory controller."""
 

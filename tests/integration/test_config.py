@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Configurations in the real `collectd -T`: the bad ones keep the daemon from
 starting and say why in one line, the good ones pass."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Containers by the names that their runtimes keep."""
 
 import json

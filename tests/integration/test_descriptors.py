@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Files that the plugin keeps open between intervals, and those that it must
 not."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A thousand intervals, while processes start and end all the time and snapshots
 are written; or as many as SOAK_INTERVALS says (`make soak`: ten thousand)."""
 

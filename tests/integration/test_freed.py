@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What stopping a service gives back: freed, beside what the control group of a
 real service has less after its end.
 

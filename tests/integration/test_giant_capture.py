@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Captures of a process that takes too long to walk: its mappings are sampled,
 and right within their errors.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Processes that take too long to walk have their pages sampled, and their
 values are right within the error.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The group of a process by what the host knows: all its processes, its users,
 its control groups."""
 

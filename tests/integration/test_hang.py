@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Reads that hang in the kernel, by a FUSE server that does not answer (hung.py).
 Files of a tree that hang are in tests/unit/core/test_collector_hang.c.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The harness of these tests ends everything that it starts."""
 
 import os

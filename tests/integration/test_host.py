@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The values of the host: parts that add up to MemTotal, whatever happens, and
 that find memory where a test has put it."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """smaps-report html: the file, and what a real browser makes of it. The browser
 is a headless Chromium (browser.py); without one its tests are skipped."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the kernel keeps for the processes of a group, page tables;
 and how long a group is up. With real processes of known size."""
 

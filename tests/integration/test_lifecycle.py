@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The life of processes between birth and death, and their names."""
 
 import os

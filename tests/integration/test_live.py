@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """smaps-report live and check: this host, in the groups of a configuration that
 is read as the daemon reads it."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """That the manual and the example name every option, every value and every word
 of a snapshot that the code has, and none that it has not; that the README, which
 has the most important ones only, names none that the code has not; and that the

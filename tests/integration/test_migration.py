@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The rows of contrib/migration/README, side by side: what another tool makes
 of its configuration, and what the plugin makes of ours, of the same processes.
 

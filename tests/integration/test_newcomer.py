@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The first commands of a newcomer: which packages contrib/deps installs, what
 make says or leaves out where something is missing, and whose files `sudo make`
 leaves."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """contrib/alerts/notify-report: the mail that it makes of an alarm and of the
 notification of a capture. A sendmail of ours takes the mail."""
 

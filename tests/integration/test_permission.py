@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A collectd without rights: what the kernel refuses is not known, and said.
 
 The kernel lets an unprivileged reader have statm of everybody, but smaps_rollup

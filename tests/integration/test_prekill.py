@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """contrib/systemd/oomd/smaps-prekill: what it saves before a kill. A client of
 ours speaks as systemd-oomd 260 does (src/oom/oomd-util.c: one connection for each
 kill, a call of Notify, which ends in NUL, and a wait for the answer)."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The recipes of the manual, on processes as they are there; and what check and
 explain say of rules that take nothing, or too much."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The tables of smaps-report, of documents written here and of
 tests/fixtures/snapshot. `live` and `check`: test_live."""
 

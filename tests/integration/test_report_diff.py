@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """smaps-report explain and diff."""
 
 import json

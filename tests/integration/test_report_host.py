@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """smaps-report -w: groups and the rest of the host in one table that ends at
 MemTotal."""
 

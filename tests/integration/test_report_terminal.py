@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """smaps-report on a terminal, and hostile, broken and large documents."""
 
 import errno

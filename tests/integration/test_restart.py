@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What is remembered when collectd is started again, with real processes and
 control groups."""
 

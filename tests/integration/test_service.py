@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """collectd as a service with what contrib/systemd leaves it, and the rules of
 contrib/security."""
 

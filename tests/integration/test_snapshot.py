@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The state file of the real daemon has the published values of groups, and the
 kernel's values of processes. That there is never half of one: test_capture_end.
 """

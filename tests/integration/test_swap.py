@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Values of memory in swap. While there is some, the host has values that it
 lacks otherwise."""
 

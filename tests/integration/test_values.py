@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Compares every value with what was allocated, and with the kernel's own
 files.
 

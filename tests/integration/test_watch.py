@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Runs smaps-report live --watch in a terminal that a terminal emulator (pyte)
 draws. The tests check the screen, the keys, and the terminal after the end."""
 

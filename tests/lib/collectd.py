@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Runs a collectd of our own: its plugins, its configuration, its process."""
 
 import atexit

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Holds the values of one interval."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the kernel says in its files, read by other code than the plugin's."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Starts processes, talks to them, and ends them."""
 
 import contextlib

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Included before each source by PROFILE=ablate: see base/ablate.h. */
 #ifndef SMAPS_TESTS_ABLATE_H
 #define SMAPS_TESTS_ABLATE_H

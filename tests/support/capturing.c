@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "capturing.h"
 
 #include "test.h"

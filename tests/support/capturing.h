@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A world with captures: each test makes one, mostly of the group "g". */
 #ifndef SMAPS_TESTS_CAPTURING_H
 #define SMAPS_TESTS_CAPTURING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A world for tests of the collector. Files can be made to fail when they are
  * opened, and a process can end between any two system calls. */
 #ifndef SMAPS_TESTS_COLLECTED_H

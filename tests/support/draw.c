@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "draw.h"
 
 /* Holds the state of xorshift64. */

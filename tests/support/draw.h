@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Draws numbers that look random and are the same in each run. */
 #ifndef SMAPS_TESTS_DRAW_H
 #define SMAPS_TESTS_DRAW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Prints the tables of the code, for the test of the manual, as lines of a kind
  * and words: options of blocks, selectors, values of groups and of the plugin

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The whole life of the plugin, in which one system call fails (faults.h): it
  * is configured and started, runs a few cycles over a tree that does not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Makes one chosen call that the plugin makes into the system fail.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "few_threads.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Lets threads run out where a test wants it. A program that uses this is
  * linked with --wrap=pthread_create (see tests.mk).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reads texts for the tests of parsers, and checks what every parser has to
  * keep to. */
 #ifndef SMAPS_TESTS_FIXTURE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "glue.h"
 
 #include "test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The plugin as the daemon sees it: loaded into a stub of the daemon
  * (stub_daemon.h), over a proc tree with one process.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Makes histories of a memory_world. Events are drawn by the weights of a
  * class, and are the same for the same seed.

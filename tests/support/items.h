@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Makes configurations as the daemon's parser does. */
 #ifndef SMAPS_TESTS_ITEMS_H
 #define SMAPS_TESTS_ITEMS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "lineage.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A parent and its children in a world of memory, and the estimator beside it.
  * Nothing is read but what a test asks for. */
 #ifndef SMAPS_TESTS_LINEAGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "measured.h"
 
 int measured_setup(void **state) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A world whose members are read where it is worth it: for the tests of what is
  * read, and of what stands in for the rest. */
 #ifndef SMAPS_TESTS_MEASURED_H

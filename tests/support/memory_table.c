@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "memory_table.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Puts the processes of a world of memory into the table of processes. */
 #ifndef SMAPS_TESTS_MEMORY_TABLE_H
 #define SMAPS_TESTS_MEMORY_TABLE_H

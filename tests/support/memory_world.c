@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "memory_world.h"
 
 #include <assert.h>

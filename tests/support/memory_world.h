@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A machine whose memory is known page by page. Processes fork, touch, write,
  * unmap, swap, exec and exit; for each of them the world knows what the kernel

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "paged.h"
 
 #include <time.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Makes a process in a proc tree (proctree.h), and what is needed to read its
  * pages. Its clock moves when it is asked, and pauses take no time. */
 #ifndef SMAPS_TESTS_PAGED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parses JSON that the core has written, with libyajl. */
 #ifndef SMAPS_TESTS_PARSED_H
 #define SMAPS_TESTS_PARSED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "patience.h"
 
 #include "test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Makes a hang depend on what threads do, and not on how fast the machine is:
  * pthread_cond_timedwait() ends in ETIMEDOUT only when every other thread of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "proctree.h"
 
 #include <errno.h>

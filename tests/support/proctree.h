@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A proc tree of our own making, for tests that need a known one. */
 #ifndef SMAPS_TESTS_PROCTREE_H
 #define SMAPS_TESTS_PROCTREE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Makes a reader over a proc tree with one process, and feeds files while it
  * reads them. Programs that use this are linked with patience.o and
  * few_threads.o. */

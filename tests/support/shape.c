@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * shape - makes real processes of a known shape for the integration tests.
  *

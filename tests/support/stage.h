@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Judges how far published values are from the truth, with a world of memory
  * (memory_world.h), the proc tree that shows it, and a collector that watches
  * the tree. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "stub_daemon.h"
 
 #include <daemon/utils_cache.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Replaces the part of collectd's daemon that the plugin calls, and records the
  * calls. */
 #ifndef SMAPS_TESTS_STUB_DAEMON_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The preamble of unit tests: cmocka with the headers that it needs, the units
  * that tests count in, and TEST(). */
 #ifndef SMAPS_TESTS_TEST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A world has a proc tree, a collector that watches it, and a clock of its own.
  */
 #ifndef SMAPS_TESTS_WORLD_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A virtual machine of one system, and the work that is done for it outside.
 
 The host talks to a shell in the machine over a virtio port: no network, no

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Boots real systems in virtual machines, installs the package there as a user
 does, and runs experiments inside.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Rules of the estimate that `make ablate` switches off in turn, to measure the
  * use of each (contrib/HACKING, tests/support/ablate.h). In any other build

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arithmetic on amounts that neither wraps around nor needs a library. */
 #ifndef SMAPS_ARITH_H
 #define SMAPS_ARITH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arrays that grow, and that are sorted; for elements of any size. */
 #ifndef SMAPS_ARRAY_H
 #define SMAPS_ARRAY_H

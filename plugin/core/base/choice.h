@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef SMAPS_CHOICE_H
 #define SMAPS_CHOICE_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Times and durations are nanoseconds. */
 #ifndef SMAPS_DURATION_H
 #define SMAPS_DURATION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include <smaps/format.h>
 
 #include <stddef.h>

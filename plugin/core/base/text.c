@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include <smaps/text.h>
 
 #include <assert.h>

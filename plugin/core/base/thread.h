@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Threads of the plugin, and waiting with a limit. */
 #ifndef SMAPS_THREAD_H
 #define SMAPS_THREAD_H

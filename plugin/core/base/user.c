@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/user.h"
 
 #include <errno.h>

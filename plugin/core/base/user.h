@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * User names by uid. A look-up may ask a directory server (NSS), so answers are
  * cached for an hour; not longer, because systemd assigns and reclaims uids

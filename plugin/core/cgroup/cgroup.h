@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * /proc/PID/cgroup (cgroups(7); kernel/cgroup/cgroup.c, proc_cgroup_show):
  * "id:controllers:path" lines, and the names that systemd and the container

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cgroup/cgroup_tree.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The control groups that processes are in, by path, and those above them. Each
  * lasts as long as a process refers to it.

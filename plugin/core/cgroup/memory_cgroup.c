@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cgroup/memory_cgroup.h"
 
 #include <errno.h>

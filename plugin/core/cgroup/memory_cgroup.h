@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The memory of a control group (cgroup-v2.rst, "Memory Interface Files";
  * cgroup-v1/memory.rst): the files memory.current, memory.events and

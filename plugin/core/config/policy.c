@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "config/policy.h"
 
 /* 0: not set. */

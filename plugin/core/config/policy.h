@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How often a group's rollups are read: Refresh, MaxAge and MaxLockHold. Their
  * defaults are in settings.c. */
 #ifndef SMAPS_POLICY_H

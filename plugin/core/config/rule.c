@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "config/rule.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A rule puts processes into a group or, with Ignore, into none:
  *

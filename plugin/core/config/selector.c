@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "config/selector.h"
 
 #include <errno.h>

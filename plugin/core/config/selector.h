@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One condition on a process: an attribute against a pattern, or a PID file. */
 #ifndef SMAPS_SELECTOR_H
 #define SMAPS_SELECTOR_H

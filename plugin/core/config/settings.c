@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include <smaps/settings.h>
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "config/template.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Names of groups from templates with placeholders: "pool-%{1}", "%{unit}".
  * "%%" is a '%'; another '%' without a '{' after it stands for itself.

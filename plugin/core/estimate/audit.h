@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * How far off estimates are, by cause: contrib/HACKING has the model. Each set
  * of processes that share has one audit (track.h).

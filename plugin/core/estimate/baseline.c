@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "estimate/baseline.h"
 
 #include "base/arith.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The last rollup of a process, and its cheap files at that time: estimates
  * start from these.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The host and the time, as a cycle knows them. The collector and the measurer
  * fill this in at the beginning of the cycle; all others only read it. */
 #ifndef SMAPS_CYCLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The rollup that a process would show now, made from its baseline and from
  * what has changed since. The track has both.

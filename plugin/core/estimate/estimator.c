@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "estimate/estimator.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Estimates the memory of a process between two readings of its rollup. In each
  * cycle:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The estimator keeps this of a process from cycle to cycle (estimator.h).
  *

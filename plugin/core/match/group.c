@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "match/group.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Groups by name, and the memory usage of their members. */
 #ifndef SMAPS_GROUP_H
 #define SMAPS_GROUP_H

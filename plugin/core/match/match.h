@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Keeps the groups of all processes up to date: decides which processes are
  * matched (match_one.h), in which order, and within a time budget.

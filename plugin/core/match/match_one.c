@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "match/match_one.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Matches one process: applies the rules, in order, to its attributes and to
  * the claims that it inherits from its parent. match.h decides which processes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "match/unseen.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Groups in which no process was found, but which may have members all the
  * same: their values are unknown, and not 0.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The sums of the groups: each member adds what was read of it in this cycle,
  * or else the best estimate.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "measure/cgroup_watch.h"
 
 #include <assert.h>

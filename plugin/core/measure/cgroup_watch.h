@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Groups that are whole control groups: their members are all processes of a
  * control group and of those below it, and no others; and the memory of these.

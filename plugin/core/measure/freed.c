@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "measure/freed.h"
 
 #include <math.h>

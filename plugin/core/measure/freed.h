@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What would be free if all members of a group ended (struct freed in
  * report/usage.h): their anonymous memory and their shmem that nobody else

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "measure/measure.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Measures the members of the groups: observes them, chooses whose rollups are
  * read, reads these, estimates the rest, and adds all up.

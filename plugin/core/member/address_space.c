@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "member/address_space.h"
 
 #include <errno.h>

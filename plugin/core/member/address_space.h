@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Which processes share memory as a whole (the same mm, as after vfork) or by
  * copy on write (fork families).

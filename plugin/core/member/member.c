@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "member/member.h"
 
 #include <errno.h>

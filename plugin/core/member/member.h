@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The state of a process that lasts from cycle to cycle, and a member of a
  * group as the measurer sees it; and the state of a group. struct process and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "member/newborn.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Processes that have just forked off. Parent and child share all anonymous
  * memory until one of them writes to it; statm of both does not show that, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "proc/cheap_files.h"
 
 /* Dead threads other than the main thread vanish, so that the second one lives;

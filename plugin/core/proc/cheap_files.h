@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Reads statm, status and comm, which are cheap and cannot hang: the kernel
  * makes their text without the mmap lock.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * /proc/PID/cmdline (proc(5); fs/proc/base.c, get_mm_cmdline): arguments, each
  * ended by NUL, or the text that the process has written over them. Up to 2 MB.

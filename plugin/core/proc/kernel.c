@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "proc/kernel.h"
 
 #include <errno.h>

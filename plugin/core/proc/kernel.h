@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The running kernel: its release, its merging of pages (KSM), and memory that
  * the proc file system does not show. */
 #ifndef SMAPS_KERNEL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "proc/mapping.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The mappings of a process by name: /proc/PID/smaps (proc(5);
  * fs/proc/task_mmu.c, show_map_vma and __show_smap), summed over all mappings

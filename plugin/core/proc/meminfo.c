@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "proc/meminfo.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* /proc/meminfo (proc(5); fs/proc/meminfo.c): "Key:   value kB" lines. */
 #ifndef SMAPS_MEMINFO_H
 #define SMAPS_MEMINFO_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "proc/mountinfo.h"
 
 /* The kernel escapes blanks in paths, and the fields before the type that it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * /proc/PID/mountinfo (proc(5); fs/proc_namespace.c, show_mountinfo): the
  * mounts that a process sees.

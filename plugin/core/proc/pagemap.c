@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "proc/pagemap.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * /proc/PID/pagemap and /proc/kpagecount (Documentation/admin-guide/mm/
  * pagemap.rst): files of 64-bit numbers, one for each page of an address space,

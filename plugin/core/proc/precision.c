@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "proc/precision.h"
 
 #include "base/arith.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The possible error of statm. Its counters are exact since 6.17 and on stable
  * kernels that have get_mm_counter_sum() in task_statm (fs/proc/task_mmu.c).

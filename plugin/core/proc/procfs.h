@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A proc tree: the live /proc, another mount of it (/host/proc in a container)
  * or a directory captured from another machine. Knows paths and errors, no

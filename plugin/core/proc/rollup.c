@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "proc/rollup.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * /proc/PID/smaps_rollup (since 4.14) and /proc/PID/smaps
  * (Documentation/filesystems/proc.rst; Documentation/ABI/testing/

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "proc/shmem.h"
 
 #include <string.h>

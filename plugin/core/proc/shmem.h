@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The shared mappings of shmem that a process has, in bytes of address space,
  * by what becomes of the memory when all processes that map it have ended. The

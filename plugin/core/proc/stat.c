@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "proc/stat.h"
 
 #include <errno.h>

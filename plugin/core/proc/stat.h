@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * /proc/PID/stat (proc(5); fs/proc/array.c, do_task_stat).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * /proc/PID/statm (proc(5); fs/proc/task_mmu.c, task_statm).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "proc/status.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * /proc/PID/status (proc(5); fs/proc/array.c, proc_pid_status): "Key:\tvalue"
  * lines. The cost does not depend on the number of threads, and the read cannot

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The units of the kernel whose proc tree is read, which no file of it has. */
 #ifndef SMAPS_UNITS_H
 #define SMAPS_UNITS_H

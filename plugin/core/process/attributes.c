@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "process/attributes.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The attributes of a process that rules look at. Read once for each (pid,
  * start time) and again after an exec; any of them may be unknown.

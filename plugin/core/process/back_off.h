@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * How long something is left alone after it failed: a process or a file that
  * hangs, or one that the kernel refuses.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "process/container_file.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Files of container runtimes, which have the names of containers. Some of
  * these files belong to users, so their text is not trusted.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "process/container_lookup.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Finds the names of a container in the files of its runtime, which are where
  * the runtime's settings say. May hang.

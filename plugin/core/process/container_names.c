@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "process/container_names.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Names of containers, pods and their namespaces, from the files that their
  * runtimes keep: no daemon is asked.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "process/diag.h"
 
 #include <string.h>

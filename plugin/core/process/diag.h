@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Problems of a cycle, by kind: their number and the first as an example.
  * The core counts them; the glue logs them.

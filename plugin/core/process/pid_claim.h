@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a PID file says, and why it may not be believed. */
 #ifndef SMAPS_PID_CLAIM_H
 #define SMAPS_PID_CLAIM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which process is to be read, for threads that do not see the table. */
 #ifndef SMAPS_PROC_REF_H
 #define SMAPS_PROC_REF_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The processes of a proc tree, and the state that is kept of each. */
 #ifndef SMAPS_PROCESS_H
 #define SMAPS_PROCESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "read/identify.h"
 
 #include <errno.h>

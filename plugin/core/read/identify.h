@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Updates the identity, the state and the names of each process.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "read/inspect.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Inspects a process: reads the files with its identity, its state and its
  * names. stat, the command line and the executable can hang in the kernel (they

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "read/pid_file.h"
 
 #include <errno.h>

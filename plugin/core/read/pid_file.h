@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A PID file: it begins with the pid of a service. */
 #ifndef SMAPS_PID_FILE_H
 #define SMAPS_PID_FILE_H

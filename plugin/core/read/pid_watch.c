@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "read/pid_watch.h"
 
 #include "cgroup/cgroup.h"

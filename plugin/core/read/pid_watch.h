@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * PID files. What a file says is evidence, not a proof: its process may have
  * ended and the pid be another's, the number may be from a container, or

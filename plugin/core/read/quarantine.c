@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "read/quarantine.h"
 
 #include "proc/cheap_files.h"

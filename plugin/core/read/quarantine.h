@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Processes whose reading hangs. Nothing that can hang is read of such a
  * process until its back-off (back_off.h) ends. If the same read still hangs

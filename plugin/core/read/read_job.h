@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A read that the reader makes (reader.h), and its result. */
 #ifndef SMAPS_READ_JOB_H
 #define SMAPS_READ_JOB_H

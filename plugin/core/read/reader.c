@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "read/reader.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Makes all reads that can take long or hang in the kernel, in batches. They
  * run in a thread of their own (worker_pool.h), which is abandoned when a read

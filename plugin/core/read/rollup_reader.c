@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "read/rollup_reader.h"
 
 #include <errno.h>

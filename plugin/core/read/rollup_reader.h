@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Reads smaps_rollup, and statm or stat after it, which show changes.
  */

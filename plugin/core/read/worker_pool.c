@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "read/worker_pool.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Threads for work that may hang in the kernel, where no signal and no timeout
  * reaches: a hung thread can only be left alone. So work is handed out in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "report/alarm.h"
 
 #include <assert.h>

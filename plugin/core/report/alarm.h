@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The alarm of a group: what the plugin knows better than a number shows. One
  * alarm has one or more causes, and is told when it begins, when it gets worse,

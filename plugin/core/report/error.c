@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "report/error.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The possible error of a sum. Common errors of members have one sign and add
  * up. Independent errors do not: some members are too high and others too low,

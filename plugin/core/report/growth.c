@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "report/growth.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The growth of a group: the bytes a second by which its memory has grown so
  * steadily that it may be a leak.

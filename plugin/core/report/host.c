@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "report/host.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Where the memory of the host is: parts that add up to MemTotal.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "report/metric.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The metrics of a group: their names, their types (stock types of collectd),
  * and their selection by Report, ValuesAbsolute and ValuesPercentage.

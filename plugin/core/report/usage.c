@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "report/usage.h"
 
 #include <math.h>

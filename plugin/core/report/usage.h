@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Memory use of one process, or summed over a group. All amounts in bytes.
  *

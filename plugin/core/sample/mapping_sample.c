@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "sample/mapping_sample.h"
 
 #include <errno.h>

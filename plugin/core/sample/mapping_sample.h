@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The amounts of each mapping of a process that is too large to be walked, for
  * captures. A sample of thousands of its pages shows what is mapped, and each

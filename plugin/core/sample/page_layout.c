@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "sample/page_layout.h"
 
 #include <errno.h>

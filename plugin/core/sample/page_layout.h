@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The part of an address space that pages are sampled from: what is mapped
  * and, if little of that is resident, the regions in which pages are present.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "sample/page_lookup.h"
 
 #include <errno.h>

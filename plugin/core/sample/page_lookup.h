@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Looks up single pages of a process: pagemap shows whether a page is present
  * and of which kind it is, kpagecount how often it is mapped. The mmap lock is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "sample/page_sample.h"
 
 #include <errno.h>

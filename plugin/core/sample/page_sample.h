@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Samples the pages of a process: some hundred of its pages are drawn at random
  * and looked up in pagemap, and kpagecount shows the share of each. The time of

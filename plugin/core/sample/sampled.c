@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "sample/sampled.h"
 
 #include <math.h>

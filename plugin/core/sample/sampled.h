@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The memory of a process by a sample of its pages, and the error of that. The
  * Pss of a kind of memory is its resident size in statm times the mean share of

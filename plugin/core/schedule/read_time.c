@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "schedule/read_time.h"
 
 #include "base/arith.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * How long the kernel takes to walk the page tables of a process. A reading
  * costs us that time, and the process cannot map memory meanwhile.

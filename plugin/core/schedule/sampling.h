@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Measures a process that is too large to be walked (MaxLockHold) by some of
  * its pages: sample/page_sample.h looks them up, sampled.h makes amounts of

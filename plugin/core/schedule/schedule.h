@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Chooses the readings of a cycle when there is no time for all. At least half
  * of the time is for processes that are due, the earliest deadline first, so no

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "snapshot/alarms.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The alarms of a cycle: notes each group's state (report/alarm.h), writes the
  * sentences, and asks for captures.

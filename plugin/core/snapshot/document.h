@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Snapshots and captures as the caller of the collector sees them: the alarm
  * that asks for one, and the document that is written. */
 #ifndef SMAPS_DOCUMENT_H

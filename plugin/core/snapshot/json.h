@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Writes a JSON text (RFC 8259) into memory. The caller has to call in the
  * right order, with a key for each value in an object, and NULL in an array.

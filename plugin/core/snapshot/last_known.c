@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "snapshot/last_known.h"
 
 #include <stdio.h>

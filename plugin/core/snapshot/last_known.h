@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The last known state of each group, for its capture: the summary, and what it
  * was if its processes have ended, because the alarm comes an interval later.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Decides when a snapshot is due, makes it and gives it to the writer: the
  * state file every StateInterval, and a capture for each alarm, with the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What a restart of the daemon would forget, and the state file keeps: the
  * growth and the alarms of groups, the kills of control groups, and the values

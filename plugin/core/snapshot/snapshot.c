@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "snapshot/snapshot.h"
 
 #include "cgroup/cgroup_tree.h"

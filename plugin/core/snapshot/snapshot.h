@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Snapshots: JSON documents with the memory use of groups and processes, for
  * the state file and for captures. contrib/man/smaps-snapshot.5 describes them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include <smaps/store.h>
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Writes documents to disk on its own thread: if a disk hangs, only this thread
  * waits.

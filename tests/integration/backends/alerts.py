@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Runs the real daemon with the files of contrib/alerts/. Deliveries are read
 from the file that the shipped notify-log writes."""
 

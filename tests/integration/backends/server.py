@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The ground of the tests of backends: real servers, and a collectd with
 further plugins of its own next to ours.
 

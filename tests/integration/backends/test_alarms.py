@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Alarms that the plugin raises itself, with the programs of contrib/alerts."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """notify-email.conf sends notifications as mail."""
 
 import email

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The shipped notify-log, which collectd runs for notifications."""
 
 import subprocess

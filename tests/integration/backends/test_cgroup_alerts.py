@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """An alarm about a control group in which a process was killed for memory."""
 
 import snapshot

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Many hosts: the files of contrib/fleet/ in real daemons on the loopback, each
 client with a host name and a process of its own in the same group."""
 

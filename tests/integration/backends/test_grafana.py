@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The dashboards: well-formed, and every query in them brings what it should.
 
 Grafana is in no distribution, so that it is not run here. What it does to a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The panels of the dashboards that only some groups have: limits and kills of
 control groups, and growth. Of two whole control groups one leaks, and the other
 loses a process for want of memory."""

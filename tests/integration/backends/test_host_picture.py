@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The picture of where the memory of a host is, and the line at the limit of a
 control group, of made-up RRD files.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """InfluxDB 1.x holds what was dispatched, by both ways of contrib/influxdb.
 
 SELECT must return the same as the csv plugin of the same daemon has written:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """thresholds.conf as it is shipped, on a host with a thousand groups."""
 
 import pwd

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The pictures of smaps-graph, of made-up RRD files: hours in which collectd
 stands still, groups are unknown, end and come back, and hosts are missing.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Prometheus fetches what was dispatched, and the rules work on it.
 
 The real daemon with write_prometheus, a real Prometheus with the files of

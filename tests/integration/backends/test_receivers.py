@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What receivers get that are not in this package: a row for each way out of
 collectd. Each gets the same as the csv plugin of the same daemon has written:
 each value of each group under a name of its own, and an unknown value as the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """RRD files: what collectd's rrdtool plugin stores of our values, by the
 configuration in contrib/rrd, and the pictures that smaps-graph makes of it.
 

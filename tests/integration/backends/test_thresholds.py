@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Alerts: thresholds.conf with limits that fit processes of a few MiB."""
 
 import json

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The limits of control groups, in directories of our own. */
 #include "test.h"
 

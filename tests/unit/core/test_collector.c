@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The cycle from a proc tree to sums, and what can happen on the way. */
 #include "test.h"
 

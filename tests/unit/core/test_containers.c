@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Groups of containers by their names. */
 #include "test.h"
 

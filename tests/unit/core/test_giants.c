@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The whole core beside processes that are too large to be walked, under
  * different loads. The published PSS and USS are beside the truth in each

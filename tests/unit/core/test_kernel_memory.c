@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Page tables, kernel stacks and the time since start, from a proc tree to the
  * values of groups. */
 #include "test.h"

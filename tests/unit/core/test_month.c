@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The whole core through a month of mixed services, whose memory is known page
  * by page: forks, exits, execs, growth, copy on write, files, shmem and swap,

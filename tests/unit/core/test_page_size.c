@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Kernels of arm64, ppc64el and others can have pages of 16 or 64 KiB. */
 #include "test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Groups of units by default. */
 #include "test.h"
 

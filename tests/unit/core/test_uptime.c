@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Values stay right over a long time. Processes map and unmap windows of a
  * file, grow, shrink, exit and are replaced, and in no cycle is a value farther

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A reading shows strangers: processes that share its memory and are not known.
  */
 #include "test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The verbs of the estimator, one by one. Their figures: measure/test_oracle.c;
  * families: test_fork_family.c and member/test_newborn.c. */
 #include "test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A fork family whose members give memory back while they have memory of their
  * own: nothing but a reading shows whether others shared it. */
 #include "test.h"

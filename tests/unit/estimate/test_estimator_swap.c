@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A fork family whose memory comes back from swap, to one after the other. */
 #include "test.h"
 

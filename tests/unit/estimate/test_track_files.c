@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Families and groups are sets of processes that share files and shmem. */
 #include "test.h"
 

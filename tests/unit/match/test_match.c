@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rules at work on processes: who ends up in which group. */
 #include "test.h"
 

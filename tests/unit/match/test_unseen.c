@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Groups without members: which of them are known to be empty. */
 #include "test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Groups grow over whole cycles. */
 #include "test.h"
 

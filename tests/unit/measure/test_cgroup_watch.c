@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Groups that are whole control groups have values of these, and count the
  * processes in them that were killed for memory. */
 #include "test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the end of a group would free, from amounts that can be added by hand.
  * tests/integration/test_freed.py ends real services. */
 #include "test.h"

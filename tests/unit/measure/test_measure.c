@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which rollups are read, and when. */
 #include "test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Observations, of processes whose files change within a cycle. */
 #include "test.h"
 

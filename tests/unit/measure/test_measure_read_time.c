@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Processes whose reading is too dear, or seems so: MaxLockHold, and the price
  * that is learnt of each. */
 #include "test.h"

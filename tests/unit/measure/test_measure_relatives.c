@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Relatives that come and go between the list of processes and the readings. */
 #include "test.h"
 

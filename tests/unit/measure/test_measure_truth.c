@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Compares published values with the truth where statm does not show a change.
  */
 #include "test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Processes that are not read have estimates, from earlier readings and cheap
  * files, with what is in doubt as error. */
 #include "test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Compares the measurer with the truth. Random histories of processes whose
  * memory is known page by page (memory_world.h) are measured, cycle by cycle,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Processes that share memory are put into one fork family. */
 #include "test.h"
 

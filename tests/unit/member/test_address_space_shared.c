@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The kernel answers by kcmp(2) which processes run in the memory of their
  * parent. */
 #include "test.h"

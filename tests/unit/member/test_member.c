@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The size of page tables is estimated between two readings of status. */
 #include "test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Forks beside the truth, while nothing is read but what a test asks for. */
 #include "test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Options as users write them take effect, or are refused with a reason. */
 #include "test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tests lines that a run of a few intervals does not log. */
 #include "test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Alarms become captures, and documents that were written or have failed become
  * notifications and log lines. */
 #include "test.h"

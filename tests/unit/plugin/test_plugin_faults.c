@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Each call into the system fails in turn, in every way in which it can fail.
  * The plugin survives it, leaks nothing, logs one line at most and publishes no

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The values and the life of the plugin, as the daemon sees them. */
 #include "test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Each call that belongs to snapshots fails in turn, in every way in which it
  * can fail (see test_plugin_faults.c). Each cycle writes a state and a capture.

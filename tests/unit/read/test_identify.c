@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The cycle while reads of a process hang, or cannot be made. */
 #include "test.h"
 

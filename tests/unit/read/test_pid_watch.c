@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* PID files may hang or be unreadable; their groups have values meanwhile. */
 #include "test.h"
 

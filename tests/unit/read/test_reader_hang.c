@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reads that hang. */
 #include "test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Workers that hang. A piece of work that hangs waits for a gate that the test
  * opens. The only time that passes is the time until the pool notices a hang.
  */

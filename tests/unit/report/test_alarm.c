@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The alarm of a group: when it is told, and what belongs to one story. */
 #include "test.h"
 

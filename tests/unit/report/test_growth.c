@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Growth in made-up histories of memory: leaks, and what looks like them; what
  * makes a point, and what begins anew. GROWTH_TIMES=5 makes the longest of them
  * five times as long. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What growth shows of shapes of memory, and when: what the manual says. */
 #include "test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Huge pages: all pages of one show the exclusive bit of the first, and each
  * has its own number of mappings. */
 #include "test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Samples of pages, beside memory that is known. */
 #include "test.h"
 

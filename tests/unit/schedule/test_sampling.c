@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What becomes of a sample, and when the mappings are read again for the
  * next. */
 #include "test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Runs budget and schedule together over thousands of cycles of random loads.
  * The tests check who is read, how long each waits, and how much is spent in
  * any minute. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the screen of --watch shows, apart from the terminal. */
 #include "test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The alarms of whole cycles: their sentences, and their captures. */
 #include "test.h"
 

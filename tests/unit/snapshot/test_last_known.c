@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tests captures of groups that have ended, and the summary of a capture. */
 #include "test.h"
 

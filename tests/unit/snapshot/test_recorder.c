@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* When snapshots are made. */
 #include "test.h"
 

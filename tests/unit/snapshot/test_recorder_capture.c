@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A capture has the largest members, and takes as many cycles as they need. */
 #include "test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What collectors remember that one after another watch the same processes. */
 #include "test.h"
 

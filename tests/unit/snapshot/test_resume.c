@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a state remembers comes back bit by bit, and what is damaged is refused.
  */
 #include "test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Documents as contrib/man/smaps-snapshot.5 has them, read back from what a
  * collector has written. */
 #include "test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tests the writer and its thread. Only the tests of waiting let time pass. */
 #include "test.h"
 

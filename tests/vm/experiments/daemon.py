@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Controls the distribution's collectd: its configuration, its values over the
 unixsock plugin, its log."""
 

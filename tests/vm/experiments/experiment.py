@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Experiments are built on these classes and functions. This runs inside the
 virtual machine, as root; experiment.py ID runs one of them.
 

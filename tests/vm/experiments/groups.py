@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the kernel says itself of the default groups: the sums of smaps_rollup of
 each."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Holds memory of a known kind, for a service of an experiment.
 
     holder.py KIND MIB

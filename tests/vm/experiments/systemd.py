@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Reads systemd's own figures of its units, to compare them with the plugin's.
 """
 

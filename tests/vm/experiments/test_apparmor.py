@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """collectd works while AppArmor confines it."""
 
 import re

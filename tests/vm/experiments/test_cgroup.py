@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Memory and limits of control groups, beside systemd's own figures."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The wall clock is set while collectd runs."""
 
 import time

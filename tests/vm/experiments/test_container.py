@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Containers: their processes are in a group of their own, with the host's
 services beside them."""
 

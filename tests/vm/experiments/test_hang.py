@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Processes that stand still, and such as cannot be read."""
 
 import os

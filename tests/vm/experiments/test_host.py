@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Where the memory of the host is, on this kernel."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Transparent huge pages are counted, and pages of hugetlbfs are not."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Pages that KSM merges and takes apart again."""
 
 from experiment import Experiment, Holder, wait_for

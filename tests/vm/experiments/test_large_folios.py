@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """With large folios, the values of a process whose pages are sampled are equal
 to the kernel's, also where the kernel counts no mappings of single pages.
 

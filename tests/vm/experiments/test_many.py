@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """More processes than can be read in an interval."""
 
 import daemon

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A server of NFS that does not answer any more."""
 
 import os

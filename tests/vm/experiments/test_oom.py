@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Services that the kernel kills for memory: the kill is counted, and what was
 known of the life before is forgotten."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A collectd that lacks rights: what it cannot read is unknown, the rest is
 right, and one line in the log says why.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """SELinux watches the domain of collectd. It is permissive, and logs what it
 would refuse."""
 

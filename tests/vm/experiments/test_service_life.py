@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Services that start and stop, and sessions of users."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The package beside the distribution's collectd, as a user installs it."""
 
 import re

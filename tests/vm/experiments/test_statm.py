@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Before Linux 6.2 statm lacks the pages of the last faults of each thread."""
 
 from daemon import HOME

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The machine sleeps to memory, and is woken from outside."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Memory that goes to swap, comes back, and has to come back."""
 
 import signal
