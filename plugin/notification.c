@@ -394,7 +394,7 @@ static void report_capture(const struct document *w) {
 
   plugin_set_ctx(context);
   is_sent = w->alarm.is_own && !w->alarm.is_silent && send_with_capture(w);
-  if (!w->error && w->alarm.is_silent)
+  if (!w->error && w->alarm.is_own && !is_sent)
     NOTICE("smaps plugin: <Capture>: %s; the capture is in \"%s\"",
            w->alarm.message, w->path);
   else if (!w->error && !is_sent)

@@ -125,7 +125,7 @@ static void note_cause(struct alarm_state *a, enum alarm_cause cause,
   a->causes ^= bit;
 }
 
-static void note_kills(struct alarm_state *a, const struct alarm_sample *s) {
+void alarm_note_kills(struct alarm_state *a, const struct alarm_sample *s) {
   if (s->new_kills > 0) {
     a->kill_ns = s->time_ns;
     a->since_kill = 0;
@@ -135,8 +135,7 @@ static void note_kills(struct alarm_state *a, const struct alarm_sample *s) {
   a->has_new_kill |= s->new_kills > 0 && a->causes & BIT(OOM_KILL);
 }
 
-/* Those that this interval has confirmed: the others are about to end. */
-static unsigned confirmed(const struct alarm_state *a) {
+unsigned alarm_confirmed(const struct alarm_state *a) {
   unsigned causes = a->causes;
 
   for (int i = 0; i < ALARM_CAUSES; i++)
@@ -154,8 +153,9 @@ static enum severity severity_of(unsigned causes, bool is_soon) {
 
 /* Causes that need not be told if they are on. */
 static unsigned belong_to_story(const struct alarm_state *a, uint64_t now_ns) {
-  bool was_killed = a->kill_ns && (now_ns - a->kill_ns < END_AFTER_KILL_NS ||
-                                   a->since_kill <= END_AFTER_KILL_INTERVALS);
+  bool was_killed = a->has_said_end && a->kill_ns &&
+                    (now_ns - a->kill_ns < END_AFTER_KILL_NS ||
+                     a->since_kill <= END_AFTER_KILL_INTERVALS);
 
   return (a->told & FILLING ? FILLING : 0) | (was_killed ? BIT(ENDED) : 0);
 }
@@ -173,6 +173,7 @@ enum severity alarm_note(struct alarm_state *a, const struct alarm_policy *p,
                          const struct alarm_sample *s) {
   enum severity severity;
 
+  a->is_empty = s->is_seen && !s->has_members;
   for (enum alarm_cause i = 0; i < ALARM_CAUSES; i++)
     note_cause(a, i, judge(a, p, s, i), s->time_ns);
   if (!(a->causes & BIT(GROWTH)) && a->runs[ALARM_GROWTH] == 0)
@@ -180,15 +181,15 @@ enum severity alarm_note(struct alarm_state *a, const struct alarm_policy *p,
   if (a->causes && !a->seen)
     a->since_ns = s->time_ns;
   a->seen |= a->causes;
-  note_kills(a, s);
+  alarm_note_kills(a, s);
   note_story(a, s->time_ns);
   if (!a->causes) {
     if (!a->severity) /* it ended before it was told */
       a->seen = 0;
     return a->severity ? SEVERITY_OKAY : SEVERITY_NONE;
   }
-  severity = severity_of(confirmed(a), a->is_soon);
-  if (severity > a->severity || confirmed(a) & ~a->told ||
+  severity = severity_of(alarm_confirmed(a), a->is_soon);
+  if (severity > a->severity || alarm_confirmed(a) & ~a->told ||
       (a->has_new_kill && s->time_ns - a->kill_told_ns >= KILLS_TOLD_AGAIN_NS))
     return severity;
   return SEVERITY_NONE;
@@ -204,13 +205,15 @@ void alarm_told(struct alarm_state *a, enum severity severity,
   if (severity > a->severity)
     a->severity = severity;
   a->told = a->causes;
-  if (a->causes & BIT(OOM_KILL) && (a->has_new_kill || !a->kill_told_ns))
+  if (a->causes & BIT(OOM_KILL) && (a->has_new_kill || !a->kill_told_ns)) {
     a->kill_told_ns = time_ns;
+    a->has_said_end = a->is_empty;
+  }
   a->has_new_kill = false;
 }
 
 enum alarm_cause alarm_worst(const struct alarm_state *a) {
-  unsigned fresh = confirmed(a) & ~a->told;
+  unsigned fresh = alarm_confirmed(a) & ~a->told;
   unsigned causes = fresh ? fresh : a->causes ? a->causes : a->seen;
   enum alarm_cause worst = 0;
 

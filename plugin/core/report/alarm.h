@@ -68,6 +68,8 @@ struct alarm_state {
   uint64_t kill_told_ns;  /* 0: never */
   uint64_t kill_ns;       /* the last kill; 0: none */
   uint8_t since_kill;     /* intervals since then, at most 255 */
+  bool is_empty;          /* it has no members now */
+  bool has_said_end;      /* it had none when a kill was told last */
 };
 
 /* A group in an interval. */
@@ -89,6 +91,13 @@ struct alarm_sample {
  * alarm_told(). What has begun to end is not told any more. */
 enum severity alarm_note(struct alarm_state *a, const struct alarm_policy *p,
                          const struct alarm_sample *s);
+
+/* Notes the kills of an interval that tells nothing; alarm_note() does it, too.
+ */
+void alarm_note_kills(struct alarm_state *a, const struct alarm_sample *s);
+
+/* The causes that this interval has confirmed: the others are about to end. */
+unsigned alarm_confirmed(const struct alarm_state *a);
 
 /* Notes that it was told. */
 void alarm_told(struct alarm_state *a, enum severity severity,

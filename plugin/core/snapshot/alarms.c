@@ -93,6 +93,21 @@ static uint64_t time_of_day(const struct scene *s, uint64_t ns) {
   return minus(s->time_ns, s->cycle->now_ns - ns);
 }
 
+/* Causes that the sentence is about. With news of a kill or an end not growth
+ * and limit, which are of what is not there any more; later not the kill, which
+ * was told. */
+static unsigned worth_a_clause(const struct alarm_state *a) {
+  const unsigned kill = 1U << ALARM_OOM_KILL, lost = kill | 1U << ALARM_ENDED;
+  unsigned causes = alarm_confirmed(a);
+  unsigned news = causes & ~a->told;
+
+  if (a->has_new_kill)
+    news |= causes & kill;
+  if (news & lost)
+    return causes & lost;
+  return causes & ~kill ? causes & ~kill : causes;
+}
+
 static void add_kills(struct sentence *t, const struct subject *s) {
   uint64_t n = kills_of(s->group->cgroup);
   struct summary_process gone;
@@ -109,7 +124,7 @@ static void add_kills(struct sentence *t, const struct subject *s) {
 
 /* A kill has said it. */
 static void add_end(struct sentence *t, const struct subject *s) {
-  if (!(s->state->causes & 1U << ALARM_OOM_KILL))
+  if (!(worth_a_clause(s->state) & 1U << ALARM_OOM_KILL))
     add(t, "no process is left");
 }
 
@@ -178,16 +193,6 @@ static void add_past(struct sentence *t, const struct subject *s) {
       add(t, "%s", words[i]);
 }
 
-/* Not if it is about to end. After a kill or an end, growth and limit are of
- * what is not there any more. */
-static bool is_worth_a_clause(const struct alarm_state *a, int cause) {
-  const unsigned lost = 1U << ALARM_OOM_KILL | 1U << ALARM_ENDED;
-  bool is_lost = a->causes & lost;
-
-  return a->causes >> cause & 1 && a->runs[cause] == 0 &&
-         (!is_lost || lost >> cause & 1);
-}
-
 static void describe(const struct subject *s, enum severity severity, char *ret,
                      size_t size) {
   struct sentence t = {.text = ret, .size = size, .separator = ""};
@@ -200,7 +205,7 @@ static void describe(const struct subject *s, enum severity severity, char *ret,
     return;
   }
   for (int i = 0; i < ALARM_CAUSES; i++)
-    if (is_worth_a_clause(s->state, i))
+    if (worth_a_clause(s->state) >> i & 1)
       clauses[i](&t, s);
 }
 
@@ -315,9 +320,9 @@ void alarms_note_capture(struct alarms *a, const struct recorder *r) {
 static void note_kills_before(const struct scene *s) {
   for (size_t i = 0; i < s->groups->n; i++) {
     struct group *g = s->groups->groups[i];
+    struct alarm_sample sample = sample_of(g, s);
 
-    g->alarm.has_new_kill |=
-        g->alarm.causes & 1U << ALARM_OOM_KILL && sample_of(g, s).new_kills > 0;
+    alarm_note_kills(&g->alarm, &sample);
   }
 }
 

@@ -199,9 +199,20 @@ ALARM_TEST(end_after_kill_is_the_same_story) {
   struct alarm_sample s = without_members();
 
   expect(fine, ".");
-  expect(killed(1, 1), "F");
-  s.kills = 1;
+  s.kills = s.new_kills = 1;
+  expect(s, "F");
+  s.new_kills = 0;
   expect(s, "..........");
+}
+
+/* What was told of the kill does not say it. */
+ALARM_TEST(end_of_what_was_left_after_a_kill_is_told) {
+  struct alarm_sample s = without_members();
+
+  expect(fine, ".");
+  expect(killed(2, 1), "F");
+  s.kills = 2;
+  expect(s, ".F........");
 }
 
 ALARM_TEST(end_long_after_kill_is_another_story) {

@@ -119,6 +119,17 @@ ALARMS_TEST(kills_with_their_number) {
   expect(w, "g: 3 processes killed for memory in the last hour");
 }
 
+/* The kill was told: the sentence is about the limit. */
+ALARMS_TEST(a_limit_after_a_kill_says_what_it_is) {
+  start_limited(w);
+  put_cgroup(w, "52428800\n", 1);
+  world_run(w, 10);
+  world_run_times(w, 30, 10);
+  put_cgroup(w, "96468992\n", 1);
+  world_run(w, 10);
+  expect(w, "g: 92 % of 100 MiB in use");
+}
+
 /* 6 MB in each minute of the half of an hour that a window of ten minutes and
  * a captured meminfo need; MemAvailable is 512 MiB. */
 ALARMS_TEST(growth_with_its_beginning_and_its_end) {
