@@ -293,6 +293,7 @@ class LargeTree(IntegrationTest):
             plugin(
                 f'ProcRoot "{root}"',
                 'Refresh "always"',
+                "ReadTimeout 30",  # no read hangs, however busy the machine is
                 group("g", 'Comm "*"'),
             ),
             interval=0.1,
