@@ -152,7 +152,7 @@ class History(StateTest):
         changes = self.diff(since)
         self.assertAlmostEqual(changes["old_time"], kept["time"], delta=0.001)
         self.assertGreater(changes["time"], kept["time"])
-        self.assertGreaterEqual(changes["groups"][0]["change"], 30 * MIB)
+        self.assertGreaterEqual(changes["groups"][0]["change"], 29 * MIB)
         self.assertLess(changes["groups"][0]["change"], 31 * MIB)
         self.assertEqual(changes["processes"][0]["pid"], shape.root)
         self.assertAlmostEqual(self.diff("59m")["old_time"], hour_ago, delta=1)
