@@ -24,6 +24,8 @@
 #ifndef SMAPS_MEMORY_CGROUP_H
 #define SMAPS_MEMORY_CGROUP_H
 
+#include <math.h>
+
 #include "proc/procfs.h"
 #include <smaps/words.h>
 
@@ -103,6 +105,18 @@ static inline bool cgroup_memory_limit(const struct cgroup_memory *m,
     return false;
   *ret_bytes = is_below ? m->limit : mem_total;
   return true;
+}
+
+/* The working set as a percentage of that limit, more than 100 if memory.high
+ * is exceeded; NaN if it is unknown, or the limit is 0. */
+static inline double cgroup_memory_used_percent(const struct cgroup_memory *m,
+                                                uint64_t mem_total) {
+  uint64_t limit;
+
+  if (!(m->known & CGROUP_HAS_BYTES) ||
+      !cgroup_memory_limit(m, mem_total, &limit) || limit == 0)
+    return (double)NAN;
+  return 100 * (double)cgroup_memory_working_set(m) / (double)limit;
 }
 
 static inline bool cgroup_memory_has(const struct cgroup_memory *m,

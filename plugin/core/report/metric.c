@@ -274,13 +274,9 @@ static bool is_bytes(const struct metric *m) {
 
 /* At most 100: memory.high can be exceeded, but types.db allows 100.1. */
 static double limit_percent(const struct metric_subject *s) {
-  double used =
-      cgroup_field(s, CGROUP_HAS_BYTES, cgroup_memory_working_set(s->cgroup));
-  double most = cgroup_limit(s);
+  double used = cgroup_memory_used_percent(s->cgroup, s->mem_total);
 
-  if (!(most > 0))
-    return UNKNOWN;
-  return used > most ? 100 : 100 * used / most;
+  return used > 100 ? 100 : used;
 }
 
 static double percent_of(const struct metric *m,

@@ -12,15 +12,6 @@
 
 /* --- what is noted --- */
 
-static double used_percent(const struct cgroup_memory *m, uint64_t mem_total) {
-  uint64_t limit;
-
-  if (!m || !(m->known & CGROUP_HAS_BYTES) ||
-      !cgroup_memory_limit(m, mem_total, &limit) || limit == 0)
-    return (double)NAN;
-  return 100 * (double)cgroup_memory_working_set(m) / (double)limit;
-}
-
 /* By the kernel and, if Report asks for it, by systemd-oomd. NULL: none. */
 static uint64_t kills_of(const struct cgroup_memory *m) {
   return m ? m->kills + m->oomd_kills : 0;
@@ -39,7 +30,9 @@ static struct alarm_sample sample_of(const struct group *g,
       .is_known = last_known_sum_up(g, s).has_pss,
       .kills = kills_of(m),
       .new_kills = m ? m->new_kills : 0,
-      .used_percent = used_percent(m, s->meminfo.mem_total_bytes),
+      .used_percent =
+          m ? cgroup_memory_used_percent(m, s->meminfo.mem_total_bytes)
+            : (double)NAN,
       .growth = has_growth ? g->growth->bytes_per_second : (double)NAN,
       .seconds_until_full =
           has_growth ? growth_seconds_until(g->growth) : (double)NAN};
@@ -150,7 +143,7 @@ static void add_limit(struct sentence *t, const struct subject *s) {
   uint64_t bytes;
 
   if (m && cgroup_memory_limit(m, s->scene->meminfo.mem_total_bytes, &bytes))
-    add(t, "%.0f %% of %s in use", used_percent(m, bytes),
+    add(t, "%.0f %% of %s in use", cgroup_memory_used_percent(m, bytes),
         format_amount(bytes, limit));
 }
 

@@ -205,15 +205,16 @@ static void add_largest(struct summary *sum, const struct last_member *m,
   escape_word(comm ? comm : "?", p->comm, sizeof(p->comm));
 }
 
+static void add_last(struct summary *sum, const struct last_member *m) {
+  add_largest(sum, m, attributes_get(&m->attributes).value[ATTRIBUTE_COMM],
+              m->usage.rolled_up > 0);
+}
+
 struct summary last_known_summary(const struct last_state *l) {
   struct summary sum = l->summary;
 
-  for (size_t i = 0; i < l->n && i < SUMMARY_PROCESSES; i++) {
-    const struct last_member *m = &l->members[i];
-
-    add_largest(&sum, m, attributes_get(&m->attributes).value[ATTRIBUTE_COMM],
-                m->usage.rolled_up > 0);
-  }
+  for (size_t i = 0; i < l->n && i < SUMMARY_PROCESSES; i++)
+    add_last(&sum, &l->members[i]);
   return sum;
 }
 
@@ -227,8 +228,7 @@ bool last_known_gone(const struct group *g, const struct scene *s,
 
     if (is_there(s, m))
       continue;
-    add_largest(&sum, m, attributes_get(&m->attributes).value[ATTRIBUTE_COMM],
-                m->usage.rolled_up > 0);
+    add_last(&sum, m);
     *ret = sum.largest[0];
     return true;
   }
