@@ -237,10 +237,10 @@ static void print_process(const struct document *d, const struct process *p,
 
 /* ---- groups: the causes of their errors ---- */
 
-/* Errors that are less of PSS are left out, as are parts of the error that are
- * less of it than LEAST_PART. */
+/* Of PSS. Errors that are less are left out, as are causes that would be shown
+ * as 0.0 %. */
 #define LEAST_ERROR 0.001
-#define LEAST_PART 0.01
+#define LEAST_PART 0.0005
 
 #define CAUSE_PART(name, key, words) {#key, words, 0},
 static const struct cause_part table[ALL_CAUSES] = {CAUSE_TABLE(CAUSE_PART)};
@@ -261,6 +261,7 @@ static bool is_worth_showing(const struct group *g) {
 
 size_t explain_causes(const struct group *g,
                       struct cause_part ret[ALL_CAUSES]) {
+  uint64_t pss = amounts_get(&g->amounts, AMOUNT_PSS);
   size_t n = 0;
 
   if (!is_worth_showing(g))
@@ -269,7 +270,7 @@ size_t explain_causes(const struct group *g,
     struct cause_part part = table[i];
 
     part.bytes = amount_or_0(g->pss_error_by->bytes[i]);
-    if ((double)part.bytes >= LEAST_PART * (double)g->pss_error)
+    if ((double)part.bytes >= LEAST_PART * (double)pss)
       insert(ret, n++, part);
   }
   return n;

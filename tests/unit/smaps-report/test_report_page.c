@@ -255,8 +255,8 @@ static const struct {
      "3.0 %: 2.0 % because readings are old: others may share the memory by "
      "now, or no longer, 1.0 % because members were forked and have not been "
      "read since"},
-    /* Less than a hundredth is left out; equal parts have an order. */
-    {CAUSES_OF("4000", "'swap':400,'ksm':1780,'copies':1780,'fork':39"),
+    /* Less than 0.05 % of PSS is left out; equal parts have an order. */
+    {CAUSES_OF("4000", "'swap':400,'ksm':1780,'copies':1780,'fork':4"),
      "40.0 %: 17.8 % because memory shared since a fork was copied on write, "
      "or unmapped, 17.8 % because the kernel merged equal pages (KSM), or "
      "separated them, 4.0 % because memory went to swap or came back"},
