@@ -30,9 +30,9 @@ struct cause_part {
   uint64_t bytes;
 };
 
-/* The causes of the error of the group's PSS that are 0.05 % of PSS or more, the
- * largest first. Returns their number: 0 if they or PSS are unknown, or if the
- * error is less than 0.1 % of PSS. */
+/* The causes of the error of the group's PSS that are 0.05 % of PSS or more,
+ * the largest first. Returns their number: 0 if they or PSS are unknown, or if
+ * the error is less than 0.1 % of PSS. */
 size_t explain_causes(const struct group *g, struct cause_part ret[ALL_CAUSES]);
 
 /* Adds the part of the group's PSS, which is known and not 0: "1.5 %". */

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Groups that are whole control groups: their members are all processes of a
- * control group and of those below it, and no others; and the memory of these.
- *
- * The rule has to select by Unit, Slice, Container or Cgroup, or by PidFile
- * with Children. Its group may then be the unit, or the slice, that it names;
- * else it is the lowest control group that has all members. It moves up when a
- * member joins in another branch, and down only after it was shared, because
- * each move replaces the numbers by those of another control group.
+ * The memory, and the kills, of the control groups that groups are
+ * (measure/whole_group.h).
  *
  * Read in every cycle: the usage, from a file that stays open if there is room
  * (procfs.h).
