@@ -252,7 +252,8 @@ static void format_capture(const struct outgoing *o, char *ret, size_t size) {
     format_summary(o->summary, ret + len, size - (size_t)len);
 }
 
-/* The sentence, then the summary, as far as the path leaves room for it. */
+/* The sentence, then the summary, as far as the path leaves room for it. A path
+ * that does not fit is in the meta data alone. */
 static void format_alarm(const struct outgoing *o, char *ret, size_t size) {
   char path[NOTIF_MAX_MSG_LEN] = "";
   int path_len =
@@ -260,8 +261,10 @@ static void format_alarm(const struct outgoing *o, char *ret, size_t size) {
   int len = snprintf(ret, size, "%s", o->alarm->message);
   size_t room = size - (size_t)len - (size_t)path_len;
 
-  if (path_len >= (int)sizeof(path) || (size_t)(len + path_len) >= size)
-    return;
+  if ((size_t)(len + path_len) >= size) {
+    *path = '\0';
+    room = size - (size_t)len;
+  }
   if (o->summary->has_pss && room > 2) {
     strcpy(ret + len, "; ");
     format_summary(o->summary, ret + len + 2, room - 2);
@@ -352,9 +355,17 @@ void notification_send(const struct alarm *alarms, size_t n) {
   }
 }
 
+/* Programs may not get it any more, because the daemon ends plugins in an order
+ * that this one does not know: so it is told again after the start. */
 void notification_stop(void) {
-  send_waiting();
+  struct alarm alarm;
+  bool is_waiting = take_waiting(0, &alarm);
+
+  if (is_waiting)
+    send_alarm(&alarm, NULL);
   pthread_mutex_lock(&mutex);
+  if (is_waiting && collector)
+    collector_tell_again(collector, alarm.group);
   collector = NULL;
   pthread_mutex_unlock(&mutex);
 }
@@ -383,8 +394,22 @@ static bool send_with_capture(const struct document *w) {
 /* --- files out --- */
 
 static const char *explain(const struct document *w) {
+  if (w->error == -ECANCELED)
+    return "collectd stops";
   return w->error == -EBUSY ? "earlier files are still being written"
                             : store_error(w->error);
+}
+
+/* A capture that is late may show a group whose processes were killed since. */
+static void log_capture(const struct document *w) {
+  uint64_t late_ns = w->time_ns - w->alarm.time_ns;
+  char duration[FORMAT_SIZE], late[FORMAT_SIZE + 16] = "";
+
+  if (late_ns >= NS_PER_S)
+    snprintf(late, sizeof(late), ", made %s later,",
+             format_duration(late_ns, duration));
+  NOTICE("smaps plugin: <Capture>: %s; the capture%s is in \"%s\"",
+         w->alarm.message, late, w->path);
 }
 
 static void report_capture(const struct document *w) {
@@ -395,8 +420,7 @@ static void report_capture(const struct document *w) {
   plugin_set_ctx(context);
   is_sent = w->alarm.is_own && !w->alarm.is_silent && send_with_capture(w);
   if (!w->error && w->alarm.is_own && !is_sent)
-    NOTICE("smaps plugin: <Capture>: %s; the capture is in \"%s\"",
-           w->alarm.message, w->path);
+    log_capture(w);
   else if (!w->error && !is_sent)
     dispatch(&(struct outgoing){
         .group = w->subject, .summary = &w->summary, .path = w->path});

@@ -68,6 +68,10 @@ int collector_cycle(struct collector *c);
  * thread. Alarms about unknown groups are ignored. */
 void collector_raise(struct collector *c, const struct alarm *alarm);
 
+/* After the last cycle: what its alarms of the group have told is told again by
+ * the next run of the daemon. */
+void collector_tell_again(struct collector *c, const char *group);
+
 /*
  * Makes the snapshot of the last cycle, which must have succeeded, in memory:
  * for settings with has_snapshots. Returns 0 and the text, which the caller

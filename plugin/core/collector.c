@@ -315,6 +315,14 @@ void collector_raise(struct collector *c, const struct alarm *alarm) {
   recorder_raise(&c->recorder, alarm);
 }
 
+void collector_tell_again(struct collector *c, const char *group) {
+  struct group *g = group_table_find(&c->groups, group);
+
+  if (g)
+    alarm_tell_again(&g->alarm);
+  c->recorder.state_ns = 0; /* recorder_finish() writes it */
+}
+
 int collector_snapshot(const struct collector *c, char **ret_text,
                        size_t *ret_len) {
   struct document d;

@@ -79,7 +79,7 @@ class Growth(RestartTest):
         first.stop()
         whole = self.state.read_bytes()
         self.assertIn(b"resume", whole)
-        self.state.write_bytes(whole.replace(b'"version 2', b'"version 3'))
+        self.state.write_bytes(whole.replace(b'"version ', b'"version 9'))
         again = self.start("StateInterval 0", *self.OPTIONS)
         again.wait_cycles(4)
         again.stop()
@@ -90,7 +90,7 @@ class Growth(RestartTest):
             "remembered of the time before this start",
         )
         self.assertEqual(json.loads(self.state.read_bytes())["host"], "test")
-        self.assertIn(b'"version 2', self.state.read_bytes())
+        self.assertNotIn(b'"version 9', self.state.read_bytes())
 
     def test_report_ignores_what_is_remembered(self):
         self.start_growing("leak", 1, 0)
@@ -98,7 +98,7 @@ class Growth(RestartTest):
         first.wait_cycles(3)
         first.stop()
         document = json.loads(self.state.read_bytes())
-        self.assertRegex(document["resume"][0], "^version 2[.]")
+        self.assertRegex(document["resume"][0], r"^version \d+[.]")
         self.assertTrue(
             any(
                 line.startswith(f"growth {b'leak'.hex()}")

@@ -17,7 +17,7 @@ static void group_free(struct group *g) {
 }
 
 static bool is_over(const struct group_table *t, const struct group *g) {
-  return !g->is_fixed && g->references == 0 && !g->last && !g->alarm.severity &&
+  return !g->is_fixed && g->references == 0 && !g->last && !g->alarm.is_open &&
          t->now_ns - g->used_ns >= HOUR_NS;
 }
 

@@ -6,6 +6,8 @@
 
 #include "base/duration.h"
 
+#define KILL_LASTS_NS (900 * NS_PER_S)
+#define KILL_SETTLES_NS (5 * NS_PER_S)
 #define KILLS_TOLD_AGAIN_NS (300 * NS_PER_S)
 /* The end of a process is seen up to some intervals after its kill. */
 #define END_AFTER_KILL_NS (60 * NS_PER_S)
@@ -28,6 +30,12 @@ static const uint8_t runs_needed[ALARM_CAUSES][2] = {
     [ALARM_CGROUP_LIMIT] = {1, 3}, [ALARM_GROWTH] = {3, 3},
     [ALARM_UNKNOWN] = {3, 3},
 };
+
+static enum verdict judge_kill(const struct alarm_state *a, uint64_t now_ns) {
+  const struct alarm_kill *k = &a->kill;
+
+  return k->last_ns && now_ns - k->last_ns < KILL_LASTS_NS ? ON : OFF;
+}
 
 static enum verdict judge_end(struct alarm_state *a,
                               const struct alarm_sample *s) {
@@ -88,7 +96,7 @@ static enum verdict judge(struct alarm_state *a, const struct alarm_policy *p,
     return OFF;
   switch (cause) {
   case ALARM_OOM_KILL:
-    return s->kills > 0 ? ON : OFF;
+    return judge_kill(a, s->time_ns);
   case ALARM_ENDED:
     return judge_end(a, s);
   case ALARM_CGROUP_LIMIT:
@@ -126,16 +134,31 @@ static void note_cause(struct alarm_state *a, enum alarm_cause cause,
 }
 
 void alarm_note_kills(struct alarm_state *a, const struct alarm_sample *s) {
-  if (s->new_kills > 0) {
-    a->kill_ns = s->time_ns;
-    a->since_kill = 0;
-  } else if (a->since_kill < UINT8_MAX) {
-    a->since_kill++;
+  struct alarm_kill *k = &a->kill;
+
+  if (s->new_kills == 0) {
+    if (k->intervals < UINT8_MAX)
+      k->intervals++;
+    return;
   }
-  a->has_new_kill |= s->new_kills > 0 && a->causes & BIT(OOM_KILL);
+  if (!k->is_new)
+    k->first_ns = s->time_ns;
+  k->is_new = true;
+  k->last_ns = s->time_ns;
+  k->intervals = 0;
 }
 
-unsigned alarm_confirmed(const struct alarm_state *a) {
+bool alarm_is_after_kill(const struct alarm_state *a, uint64_t now_ns) {
+  const struct alarm_kill *k = &a->kill;
+
+  return k->last_ns && (now_ns - k->last_ns < END_AFTER_KILL_NS ||
+                        k->intervals <= END_AFTER_KILL_INTERVALS);
+}
+
+/* --- what is to be told --- */
+
+/* Those that are on, and that this interval does not deny. */
+static unsigned confirmed(const struct alarm_state *a) {
   unsigned causes = a->causes;
 
   for (int i = 0; i < ALARM_CAUSES; i++)
@@ -144,77 +167,95 @@ unsigned alarm_confirmed(const struct alarm_state *a) {
   return causes;
 }
 
-static enum severity severity_of(unsigned causes, bool is_soon) {
-  if (causes & (BIT(OOM_KILL) | BIT(ENDED)) ||
-      (causes & BIT(GROWTH) && is_soon))
-    return SEVERITY_FAILURE;
-  return causes ? SEVERITY_WARNING : SEVERITY_NONE;
-}
+/* What belongs to a story that was told counts as told. */
+static void note_stories(struct alarm_state *a, uint64_t now_ns) {
+  unsigned silent = a->told & FILLING ? FILLING : 0;
 
-/* Causes that need not be told if they are on. */
-static unsigned belong_to_story(const struct alarm_state *a, uint64_t now_ns) {
-  bool was_killed = a->has_said_end && a->kill_ns &&
-                    (now_ns - a->kill_ns < END_AFTER_KILL_NS ||
-                     a->since_kill <= END_AFTER_KILL_INTERVALS);
-
-  return (a->told & FILLING ? FILLING : 0) | (was_killed ? BIT(ENDED) : 0);
-}
-
-static void note_story(struct alarm_state *a, uint64_t now_ns) {
-  unsigned silent;
-
-  a->told &= a->causes;
-  silent = a->causes & ~a->told & belong_to_story(a, now_ns);
+  if (a->kill.has_said_end && alarm_is_after_kill(a, now_ns))
+    silent |= BIT(ENDED);
+  silent &= a->causes & ~a->told;
   a->wants_evidence |= silent & BIT(CGROUP_LIMIT);
   a->told |= silent;
 }
 
-enum severity alarm_note(struct alarm_state *a, const struct alarm_policy *p,
-                         const struct alarm_sample *s) {
-  enum severity severity;
+/* The process that was killed may not have ended yet. */
+static bool is_kill_due(const struct alarm_state *a, uint64_t now_ns) {
+  const struct alarm_kill *k = &a->kill;
 
+  if (!k->is_new || !(a->causes & BIT(OOM_KILL)))
+    return false;
+  return (a->is_empty || now_ns - k->first_ns >= KILL_SETTLES_NS) &&
+         (!k->told_ns || now_ns - k->told_ns >= KILLS_TOLD_AGAIN_NS);
+}
+
+static unsigned find_due(const struct alarm_state *a, uint64_t now_ns) {
+  unsigned on = confirmed(a);
+  unsigned due = on & ~a->told & ~BIT(OOM_KILL);
+
+  if (a->is_soon && !a->has_told_soon)
+    due |= on & BIT(GROWTH);
+  if (is_kill_due(a, now_ns) || (due & BIT(ENDED) && a->kill.is_new))
+    due |= BIT(OOM_KILL);
+  return due;
+}
+
+static void forget_what_is_over(struct alarm_state *a) {
+  a->told &= a->causes;
+  if (!(a->causes & BIT(GROWTH)) && a->runs[ALARM_GROWTH] == 0)
+    a->is_soon = a->has_told_soon = false;
+  if (!a->causes && !a->is_open) /* it ended before it was told */
+    a->seen = 0;
+}
+
+void alarm_note(struct alarm_state *a, const struct alarm_policy *p,
+                const struct alarm_sample *s) {
   a->is_empty = s->is_seen && !s->has_members;
+  alarm_note_kills(a, s);
   for (enum alarm_cause i = 0; i < ALARM_CAUSES; i++)
     note_cause(a, i, judge(a, p, s, i), s->time_ns);
-  if (!(a->causes & BIT(GROWTH)) && a->runs[ALARM_GROWTH] == 0)
-    a->is_soon = false;
   if (a->causes && !a->seen)
     a->since_ns = s->time_ns;
   a->seen |= a->causes;
-  alarm_note_kills(a, s);
-  note_story(a, s->time_ns);
-  if (!a->causes) {
-    if (!a->severity) /* it ended before it was told */
-      a->seen = 0;
-    return a->severity ? SEVERITY_OKAY : SEVERITY_NONE;
-  }
-  severity = severity_of(alarm_confirmed(a), a->is_soon);
-  if (severity > a->severity || alarm_confirmed(a) & ~a->told ||
-      (a->has_new_kill && s->time_ns - a->kill_told_ns >= KILLS_TOLD_AGAIN_NS))
-    return severity;
-  return SEVERITY_NONE;
+  forget_what_is_over(a);
+  note_stories(a, s->time_ns);
+  a->due = find_due(a, s->time_ns);
+  a->is_over = a->is_open && !a->causes;
 }
 
-void alarm_told(struct alarm_state *a, enum severity severity,
-                uint64_t time_ns) {
-  if (severity == SEVERITY_OKAY) {
-    a->severity = SEVERITY_NONE;
+enum severity alarm_severity(const struct alarm_state *a) {
+  if (a->due & (BIT(OOM_KILL) | BIT(ENDED)) ||
+      (a->due & BIT(GROWTH) && a->is_soon))
+    return SEVERITY_FAILURE;
+  if (a->due)
+    return SEVERITY_WARNING;
+  return a->is_over ? SEVERITY_OKAY : SEVERITY_NONE;
+}
+
+void alarm_told(struct alarm_state *a, uint64_t now_ns) {
+  if (a->is_over)
     a->seen = 0;
-    return;
+  a->is_open = !a->is_over;
+  a->told |= a->due;
+  a->has_told_soon |= a->due & BIT(GROWTH) && a->is_soon;
+  if (a->due & BIT(OOM_KILL)) {
+    a->kill.told_ns = now_ns;
+    a->kill.is_new = false;
+    a->kill.has_said_end = a->is_empty;
   }
-  if (severity > a->severity)
-    a->severity = severity;
-  a->told = a->causes;
-  if (a->causes & BIT(OOM_KILL) && (a->has_new_kill || !a->kill_told_ns)) {
-    a->kill_told_ns = time_ns;
-    a->has_said_end = a->is_empty;
-  }
-  a->has_new_kill = false;
+  a->due = 0;
+  a->is_over = false;
+}
+
+void alarm_tell_again(struct alarm_state *a) {
+  a->told = 0;
+  a->has_told_soon = false;
+  a->kill.is_new = a->causes & BIT(OOM_KILL);
+  a->kill.told_ns = 0;
+  a->kill.has_said_end = false;
 }
 
 enum alarm_cause alarm_worst(const struct alarm_state *a) {
-  unsigned fresh = alarm_confirmed(a) & ~a->told;
-  unsigned causes = fresh ? fresh : a->causes ? a->causes : a->seen;
+  unsigned causes = a->due ? a->due : a->seen;
   enum alarm_cause worst = 0;
 
   assert(causes);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The alarm of a group: what the plugin knows better than a number shows. One
- * alarm has one or more causes, and is told when it begins, when it gets worse,
- * when another cause joins it, and when it ends.
+ * alarm has one or more causes. A cause is told when it begins; growth also
+ * when it is full soon; kills again, every 5 minutes at most; and all of it
+ * when no cause is left.
  *
- *   oom_kill      a process was killed for memory in the last hour
+ *   oom_kill      a process was killed for memory in the last 15 minutes
  *   ended         no process is left of a group that had some; only of groups
  *                 that the configuration names: others come and go
  *   cgroup_limit  the working set takes LimitPercent of the limit (0.98 of that
@@ -17,8 +18,9 @@
  * FullWithin; the rest is a warning.
  *
  * What belongs to one story is told once: growth and then its limit, a kill and
- * then the end. Further kills are told every 5 minutes. A cause that is unknown
- * for an hour is over.
+ * then the end. So a kill is told in the next interval, after 5 s at least,
+ * unless no process is left: its process may still be ending, and systemd may
+ * be stopping the others. A cause that is unknown for an hour is over.
  */
 #ifndef SMAPS_ALARM_H
 #define SMAPS_ALARM_H
@@ -48,28 +50,36 @@ struct alarm_policy {
   uint64_t full_within_ns; /* likewise */
 };
 
+/* Kills that were not told, and the last one. */
+struct alarm_kill {
+  bool is_new;       /* some were not told */
+  uint64_t first_ns; /* the first of those */
+  uint64_t last_ns;  /* 0: none */
+  uint64_t told_ns;  /* 0: never */
+  uint8_t intervals; /* since the last, at most 255 */
+  bool has_said_end; /* when it was told, no process was left */
+};
+
 /* Without pointers, so it can be copied. Zero: no alarm, and nothing known. */
 struct alarm_state {
   unsigned causes;                /* bit per cause that is on */
-  unsigned told;                  /* those of them that were told */
+  unsigned told;                  /* those that need not be told any more */
   unsigned seen;                  /* since the alarm began */
   uint8_t runs[ALARM_CAUSES];     /* intervals in a row that say the contrary */
   uint64_t sure_ns[ALARM_CAUSES]; /* when it was last known; 0: not yet */
   uint8_t soon_runs; /* in a row, growth is full within a part of FullWithin */
   bool is_soon;      /* it was for 3 intervals */
+  bool has_told_soon;
   bool had_members, was_known;
-  bool has_new_kill;
+  bool is_empty; /* it has no members now */
   /* The limit is reached, which is not told: evidence is due all the same. The
    * caller clears it. */
   bool wants_evidence;
-  enum severity due;      /* for the caller: what alarm_note() has returned */
-  enum severity severity; /* as it was told; SEVERITY_NONE: there is no alarm */
-  uint64_t since_ns;      /* when it began */
-  uint64_t kill_told_ns;  /* 0: never */
-  uint64_t kill_ns;       /* the last kill; 0: none */
-  uint8_t since_kill;     /* intervals since then, at most 255 */
-  bool is_empty;          /* it has no members now */
-  bool has_said_end;      /* it had none when a kill was told last */
+  bool is_open;      /* a cause was told, and the end of the alarm was not */
+  bool is_over;      /* its end is to be told */
+  unsigned due;      /* the causes that are to be told */
+  uint64_t since_ns; /* when it began */
+  struct alarm_kill kill;
 };
 
 /* A group in an interval. */
@@ -79,32 +89,35 @@ struct alarm_sample {
   bool is_seen;     /* whether it has members is known */
   bool has_members;
   bool is_known;             /* its PSS is */
-  uint64_t kills;            /* in the last hour */
   uint64_t new_kills;        /* in this interval */
   double used_percent;       /* of its limit; NaN: unknown, or there is none */
   double growth;             /* bytes a second; NaN: unknown */
   double seconds_until_full; /* NaN: unknown, or it does not grow */
 };
 
-/* Notes an interval. Returns the severity of what is to be told, SEVERITY_OKAY
- * at the end of the alarm, or SEVERITY_NONE: in each interval until
- * alarm_told(). What has begun to end is not told any more. */
-enum severity alarm_note(struct alarm_state *a, const struct alarm_policy *p,
-                         const struct alarm_sample *s);
+/* Notes an interval: due and is_over, in each interval until alarm_told(). What
+ * has begun to end is not told any more. */
+void alarm_note(struct alarm_state *a, const struct alarm_policy *p,
+                const struct alarm_sample *s);
 
 /* Notes the kills of an interval that tells nothing; alarm_note() does it, too.
  */
 void alarm_note_kills(struct alarm_state *a, const struct alarm_sample *s);
 
-/* The causes that this interval has confirmed: the others are about to end. */
-unsigned alarm_confirmed(const struct alarm_state *a);
+/* Of what is to be told: SEVERITY_OKAY at the end, SEVERITY_NONE of nothing. */
+enum severity alarm_severity(const struct alarm_state *a);
+
+/* True if what has just ended may have to do with the last kill. */
+bool alarm_is_after_kill(const struct alarm_state *a, uint64_t now_ns);
 
 /* Notes that it was told. */
-void alarm_told(struct alarm_state *a, enum severity severity,
-                uint64_t time_ns);
+void alarm_told(struct alarm_state *a, uint64_t now_ns);
 
-/* The worst cause: of those that are to be told, else of those that are on,
- * else of those that were. Only of an alarm. */
+/* What was told, and is not over, is told again. */
+void alarm_tell_again(struct alarm_state *a);
+
+/* The worst cause of those that are to be told, or that were. Only of an
+ * alarm. */
 enum alarm_cause alarm_worst(const struct alarm_state *a);
 
 #endif

@@ -28,7 +28,6 @@ static struct alarm_sample sample_of(const struct group *g,
       .is_seen = !g->usage.is_unseen,
       .has_members = g->usage.processes > 0,
       .is_known = last_known_sum_up(g, s).has_pss,
-      .kills = kills_of(m),
       .new_kills = m ? m->new_kills : 0,
       .used_percent =
           m ? cgroup_memory_used_percent(m, s->meminfo.mem_total_bytes)
@@ -56,6 +55,7 @@ static struct alarm_sample sample_of_host(const struct collector_counts *c,
 struct subject {
   const struct group *group;
   const struct alarm_state *state;
+  unsigned causes; /* that the sentence is about */
   const struct scene *scene;
   const struct collector_counts *counts;
 };
@@ -86,38 +86,23 @@ static uint64_t time_of_day(const struct scene *s, uint64_t ns) {
   return minus(s->time_ns, s->cycle->now_ns - ns);
 }
 
-/* Causes that the sentence is about. With news of a kill or an end not growth
- * and limit, which are of what is not there any more; later not the kill, which
- * was told. */
-static unsigned worth_a_clause(const struct alarm_state *a) {
-  const unsigned kill = 1U << ALARM_OOM_KILL, lost = kill | 1U << ALARM_ENDED;
-  unsigned causes = alarm_confirmed(a);
-  unsigned news = causes & ~a->told;
-
-  if (a->has_new_kill)
-    news |= causes & kill;
-  if (news & lost)
-    return causes & lost;
-  return causes & ~kill ? causes & ~kill : causes;
-}
-
 static void add_kills(struct sentence *t, const struct subject *s) {
-  uint64_t n = kills_of(s->group->cgroup);
-  struct summary_process gone;
+  const struct group *g = s->group;
+  uint64_t n = max(kills_of(g->cgroup), 1);
   char amount[FORMAT_SIZE];
 
   add(t, "%" PRIu64 " process%s killed for memory in the last hour", n,
       n == 1 ? "" : "es");
-  if (s->state->has_new_kill && last_known_gone(s->group, s->scene, &gone))
-    add(t, "%" PRIu32 " %s of %s is gone", gone.pid, gone.comm,
-        format_amount(gone.bytes, amount));
-  if (s->group->usage.processes == 0)
+  if (g->last && g->last->gone.pid)
+    add(t, "largest gone: %" PRIu32 " %s, last seen with %s", g->last->gone.pid,
+        g->last->gone.comm, format_amount(g->last->gone.bytes, amount));
+  if (g->usage.processes == 0)
     add(t, "no process is left");
 }
 
 /* A kill has said it. */
 static void add_end(struct sentence *t, const struct subject *s) {
-  if (!(worth_a_clause(s->state) & 1U << ALARM_OOM_KILL))
+  if (!(s->causes & 1U << ALARM_OOM_KILL))
     add(t, "no process is left");
 }
 
@@ -198,7 +183,7 @@ static void describe(const struct subject *s, enum severity severity, char *ret,
     return;
   }
   for (int i = 0; i < ALARM_CAUSES; i++)
-    if (worth_a_clause(s->state) >> i & 1)
+    if (s->causes >> i & 1)
       clauses[i](&t, s);
 }
 
@@ -249,41 +234,51 @@ static void raise(struct alarms *a, struct recorder *r, struct alarm *alarm) {
     recorder_raise(r, alarm);
 }
 
-static void tell(struct alarms *a, const struct subject *s,
-                 struct alarm_state *state, enum severity severity,
+static void tell(struct alarms *a, struct subject s, struct alarm_state *state,
                  struct recorder *r) {
   struct alarm *next = &a->told[a->n++];
+  uint64_t now_ns = s.scene->cycle->now_ns;
 
-  make(s, severity, next);
-  alarm_told(state, severity, s->scene->cycle->now_ns);
-  state->due = SEVERITY_NONE;
+  s.causes = state->due;
+  if (state->due & 1U << ALARM_ENDED && alarm_is_after_kill(state, now_ns))
+    s.causes |= 1U << ALARM_OOM_KILL;
+  make(&s, alarm_severity(state), next);
+  alarm_told(state, now_ns);
+  if (s.group && s.group->last && !state->kill.is_new)
+    s.group->last->gone.pid = 0;
   raise(a, r, next);
 }
 
 /* It shows what is in the group before anything is killed. */
-static void capture_silently(struct alarms *a, const struct subject *s,
+static void capture_silently(struct alarms *a, struct subject s,
                              struct recorder *r) {
   struct alarm alarm;
 
-  make(s, SEVERITY_WARNING, &alarm);
+  s.causes = 1U << ALARM_CGROUP_LIMIT;
+  make(&s, SEVERITY_WARNING, &alarm);
   alarm.is_silent = true;
   strcpy(alarm.type_instance, keys[ALARM_CGROUP_LIMIT]);
   raise(a, r, &alarm);
 }
 
-/* Notes a group, or the host; what is to be told stays in state->due. */
+/* The end of a killed process is seen up to so many intervals later. */
+#define GONE_INTERVALS 3
+
+/* Notes a group, or the host. */
 static void note(struct alarms *a, const struct subject *s,
                  struct alarm_state *state, const struct alarm_policy *policy,
                  const struct alarm_sample *sample, struct recorder *r) {
-  state->due = alarm_note(state, policy, sample);
+  alarm_note(state, policy, sample);
+  if (state->kill.is_new && state->kill.intervals <= GONE_INTERVALS)
+    last_known_note_gone(s->group, s->scene);
   if (state->wants_evidence && s->group)
-    capture_silently(a, s, r);
+    capture_silently(a, *s, r);
   state->wants_evidence = false;
 }
 
 /* The worst first, and kills before what else is a failure. */
 static unsigned rank_of(const struct alarm_state *a) {
-  return a->due == SEVERITY_FAILURE && a->has_new_kill ? RANKS : a->due;
+  return a->due & 1U << ALARM_OOM_KILL ? RANKS : alarm_severity(a);
 }
 
 static void tell_all(struct alarms *a, const struct scene *s,
@@ -293,13 +288,13 @@ static void tell_all(struct alarms *a, const struct scene *s,
 
   for (unsigned rank = RANKS; rank > 0; rank >>= 1) {
     if (rank_of(&a->host) == rank && a->n < ALARMS_TOLD_MOST)
-      tell(a, &host, &a->host, a->host.due, r);
+      tell(a, host, &a->host, r);
     for (size_t i = 0; i < s->groups->n && a->n < ALARMS_TOLD_MOST; i++) {
       struct group *g = s->groups->groups[i];
       struct subject group = {.group = g, .state = &g->alarm, .scene = s};
 
       if (rank_of(&g->alarm) == rank)
-        tell(a, &group, &g->alarm, g->alarm.due, r);
+        tell(a, group, &g->alarm, r);
     }
   }
 }

@@ -218,21 +218,17 @@ struct summary last_known_summary(const struct last_state *l) {
   return sum;
 }
 
-bool last_known_gone(const struct group *g, const struct scene *s,
-                     struct summary_process *ret) {
-  const struct last_state *l = g->last ? &g->last->state : NULL;
+void last_known_note_gone(const struct group *g, const struct scene *s) {
+  struct last_known *l = g->last;
   struct summary sum = {.n = 0};
 
-  for (size_t i = 0; l && i < l->n; i++) {
-    const struct last_member *m = &l->members[i];
-
-    if (is_there(s, m))
-      continue;
-    add_last(&sum, m);
-    *ret = sum.largest[0];
-    return true;
-  }
-  return false;
+  if (!l)
+    return;
+  for (size_t i = 0; i < l->state.n && sum.n == 0; i++)
+    if (!is_there(s, &l->state.members[i]))
+      add_last(&sum, &l->state.members[i]);
+  if (sum.n > 0 && (!l->gone.pid || sum.largest[0].bytes > l->gone.bytes))
+    l->gone = sum.largest[0];
 }
 
 struct summary last_known_now(const struct group *g, const struct scene *s) {

@@ -60,6 +60,9 @@ struct last_known {
    * in the last intervals. */
   struct last_state *before;
   bool has_restarted; /* since then all members were replaced in one cycle */
+  /* The largest member that has ended around kills; pid 0: none is known. The
+   * caller clears it when the kills were told. */
+  struct summary_process gone;
 };
 
 /* Notes the groups of this cycle that have members, and forgets those that had
@@ -72,10 +75,9 @@ struct summary last_known_sum_up(const struct group *g, const struct scene *s);
 /* The same with its largest members, for a group that was not noted. */
 struct summary last_known_now(const struct group *g, const struct scene *s);
 
-/* The largest member of the cycle before that is not there any more. False if
- * there is none, or the group was not noted then. */
-bool last_known_gone(const struct group *g, const struct scene *s,
-                     struct summary_process *ret);
+/* Called before last_known_note(), around a kill: sets `gone` if a larger
+ * member than that was there in the cycle before, and is not any more. */
+void last_known_note_gone(const struct group *g, const struct scene *s);
 
 /* The same of a state, with its change and its largest members. */
 struct summary last_known_summary(const struct last_state *l);

@@ -14,6 +14,7 @@ int recorder_init(struct recorder *r, const struct settings *settings,
                   void (*written)(const struct document *w)) {
   r->settings = settings;
   r->reader = reader;
+  r->written = written;
   if (!settings->state_file && !settings->state_history &&
       !settings->capture.directory)
     return 0;
@@ -28,11 +29,24 @@ static void capture_done(struct capture *c) {
   *c = (struct capture){.is_running = false};
 }
 
+static void give_up_captures(struct recorder *r) {
+  struct document d = {.kind = DOCUMENT_CAPTURE,
+                       .path = r->settings->capture.directory,
+                       .error = -ECANCELED};
+
+  for (size_t i = 0; i < r->n_alarms; i++) {
+    d.alarm = r->alarms[i];
+    memcpy(d.subject, d.alarm.group, sizeof(d.subject));
+    r->written(&d);
+  }
+}
+
 void recorder_done(struct recorder *r, uint64_t timeout_ns) {
   capture_done(&r->capture);
   resume_free(r->resume);
   if (r->writer) {
     writer_free(r->writer, timeout_ns);
+    give_up_captures(r);
     pthread_mutex_destroy(&r->mutex);
   }
 }
@@ -60,13 +74,14 @@ static bool is_cooling(const struct recorder *r, const struct alarm *alarm,
 
 /* True if a capture will be made that serves this alarm as well: one of the
  * same group and severity. Alarms about kills share none with other alarms,
- * because their captures show the processes that were killed. */
+ * because their captures show the processes that were killed. The capture of an
+ * own alarm is not announced, as alarms of others have it. */
 static bool is_waiting(const struct recorder *r, const struct alarm *alarm) {
   for (size_t i = 0; i < r->n_alarms; i++) {
     const struct alarm *a = &r->alarms[i];
 
     if (a->severity == alarm->severity && strcmp(a->group, alarm->group) == 0 &&
-        is_of_kill(a) == is_of_kill(alarm))
+        is_of_kill(a) == is_of_kill(alarm) && (alarm->is_own || !a->is_own))
       return true;
   }
   return false;

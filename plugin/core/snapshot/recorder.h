@@ -42,6 +42,7 @@ struct capture {
 struct recorder {
   const struct settings *settings;
   struct reader *reader;
+  void (*written)(const struct document *w);
   struct writer *writer;  /* NULL: no snapshots are configured */
   uint64_t begin_ns;      /* of the first cycle; 0: none has run */
   uint64_t next_state_ns; /* 0: none was written yet */
@@ -69,7 +70,8 @@ int recorder_init(struct recorder *r, const struct settings *settings,
  * end, if it is not the state that was written last. */
 void recorder_finish(struct recorder *r, const struct scene *s);
 
-/* Waits at most `timeout_ns` for the writer to finish. */
+/* Reports the captures that alarms still wait for (-ECANCELED), and waits at
+ * most `timeout_ns` for the writer to finish. */
 void recorder_done(struct recorder *r, uint64_t timeout_ns);
 
 /* Asks for a capture, unless there are none of this severity, its value cools

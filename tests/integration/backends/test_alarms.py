@@ -170,7 +170,8 @@ class Memory(AlarmTest):
         (alert,) = failures()
         self.assertRegex(
             alert.message,
-            "^web: 1 process killed for memory in the last hour",
+            "^web: 1 process killed for memory in the last hour, "
+            f"largest gone: {victim.root} ",
         )
         document = self.capture_of(alert)
         self.assertEqual(document["trigger"]["type_instance"], "oom_kill")

@@ -16,6 +16,7 @@ static const struct alarm_policy all = {.limit_percent = 90,
 
 static struct alarm_state alarm;
 static uint64_t now_s;
+static enum alarm_cause worst; /* of what was told last */
 
 /* A group in which nothing is wrong. */
 static const struct alarm_sample fine = {.is_fixed = true,
@@ -42,9 +43,11 @@ static enum severity note_with(const struct alarm_policy *p,
 
   now_s += INTERVAL;
   s.time_ns = now_s * NS_PER_S;
-  severity = alarm_note(&alarm, p, &s);
+  alarm_note(&alarm, p, &s);
+  severity = alarm_severity(&alarm);
+  worst = severity ? alarm_worst(&alarm) : ALARM_CAUSES;
   if (severity)
-    alarm_told(&alarm, severity, s.time_ns);
+    alarm_told(&alarm, s.time_ns);
   return severity;
 }
 
@@ -87,11 +90,10 @@ static struct alarm_sample growing(double seconds) {
   return s;
 }
 
-static struct alarm_sample killed(uint64_t kills, uint64_t new_kills) {
+static struct alarm_sample killed(void) {
   struct alarm_sample s = fine;
 
-  s.kills = kills;
-  s.new_kills = new_kills;
+  s.new_kills = 1;
   return s;
 }
 
@@ -183,65 +185,128 @@ ALARM_TEST(limit_after_growth_is_the_same_story) {
   expect(fine, "..O");
 }
 
-ALARM_TEST(kill_is_told_at_once_and_over_after_an_hour) {
+/* 15 minutes are 90 intervals: the victim may still be ending in the first. */
+ALARM_TEST(kill_is_told_an_interval_later_and_over_after_15_minutes) {
   expect(fine, ".");
-  expect(killed(1, 1), "F");
-  expect(killed(1, 0), ".........");
+  expect(killed(), ".");
+  expect(fine, "F");
+  for (int i = 2; i < 90; i++)
+    expect(fine, ".");
   expect(fine, "O..");
 }
 
-ALARM_TEST(kill_is_told_although_growth_has_failed) {
-  expect(growing(5000), "..F");
-  expect(killed(1, 1), "F");
-}
-
-ALARM_TEST(end_after_kill_is_the_same_story) {
+ALARM_TEST(kill_of_the_last_process_is_told_at_once) {
   struct alarm_sample s = without_members();
 
   expect(fine, ".");
-  s.kills = s.new_kills = 1;
+  s.new_kills = 1;
   expect(s, "F");
   s.new_kills = 0;
   expect(s, "..........");
 }
 
+ALARM_TEST(kill_is_told_although_growth_has_failed) {
+  expect(growing(5000), "..F");
+  expect(killed(), ".");
+  expect(growing(5000), "F");
+}
+
+/* systemd stops what is left, which takes a while. */
+ALARM_TEST(end_after_kill_is_the_same_story) {
+  expect(fine, ".");
+  expect(killed(), ".");
+  expect(without_members(), "F.........");
+  assert_int_equal(alarm.seen, 1 << ALARM_OOM_KILL | 1 << ALARM_ENDED);
+}
+
 /* What was told of the kill does not say it. */
 ALARM_TEST(end_of_what_was_left_after_a_kill_is_told) {
-  struct alarm_sample s = without_members();
+  expect(fine, ".");
+  expect(killed(), ".");
+  expect(fine, "F");
+  expect(without_members(), ".F........");
+}
+
+/* The kill is not why; and it was not told yet when a run of the daemon ended.
+ */
+ALARM_TEST(end_after_a_later_kill_is_told) {
+  struct alarm_sample empty = without_members();
 
   expect(fine, ".");
-  expect(killed(2, 1), "F");
-  s.kills = 2;
-  expect(s, ".F........");
+  empty.new_kills = 1;
+  expect(empty, "F");
+  for (int i = 1; i < 90; i++)
+    expect(fine, ".");
+  expect(fine, "O");
+  expect(killed(), ".");
+  expect(fine, "F");
+  expect(without_members(), ".F........");
 }
 
 ALARM_TEST(end_long_after_kill_is_another_story) {
-  struct alarm_sample s = without_members();
-
   expect(fine, ".");
-  expect(killed(1, 1), "F");
-  expect(killed(1, 0), "..........");
-  s.kills = 1;
-  expect(s, ".F...");
+  expect(killed(), ".");
+  expect(fine, "F.........");
+  expect(without_members(), ".F...");
+  assert_false(alarm_is_after_kill(&alarm, now_s * NS_PER_S));
+}
+
+/* A kill that waits does not hide what else begins, and is told with an end. */
+ALARM_TEST(further_kills_join_an_end) {
+  expect(fine, ".");
+  expect(killed(), ".");
+  expect(fine, "F......");
+  expect(killed(), ".");
+  expect(with_limit(95), "W");
+  assert_int_equal(worst, ALARM_CGROUP_LIMIT);
+  expect(without_members(), ".F");
+  assert_int_equal(worst, ALARM_OOM_KILL);
+  for (int i = 0; i < 60; i++)
+    expect(without_members(), ".");
+}
+
+/* Later it is as bad as it is without a kill. */
+ALARM_TEST(kill_does_not_make_a_warning_worse) {
+  expect(fine, ".");
+  expect(killed(), ".");
+  expect(fine, "F..");
+  expect(growing(86000), "..W");
+  expect(growing(7000), "..F");
 }
 
 /* A service that is killed again and again is told of every 5 minutes. */
 ALARM_TEST(further_kills_are_summed_up) {
+  expect(killed(), ".F");
+  for (int i = 1; i < 30; i++)
+    expect(killed(), ".");
+  expect(killed(), "F");
   expect(fine, ".");
-  expect(killed(1, 1), "F");
-  for (uint64_t i = 2; i < 31; i++)
-    expect(killed(i, 1), ".");
-  expect(killed(31, 1), "F");
-  expect(killed(31, 0), ".");
 }
 
 /* Without a word, the last was more than five minutes before. */
-ALARM_TEST(a_single_later_kill_is_told_at_once) {
-  expect(killed(1, 1), "F");
-  for (int i = 0; i < 100; i++)
-    expect(killed(1, 0), ".");
-  expect(killed(2, 1), "F");
-  expect(killed(2, 0), ".");
+ALARM_TEST(a_single_later_kill_is_told_alike) {
+  expect(killed(), ".");
+  expect(fine, "F");
+  for (int i = 0; i < 80; i++)
+    expect(fine, ".");
+  expect(killed(), ".");
+  expect(fine, "F.");
+}
+
+ALARM_TEST(what_a_stop_may_have_lost_is_told_again) {
+  struct alarm_sample s = without_members();
+
+  expect(fine, ".");
+  s.new_kills = 1;
+  expect(s, "F");
+  s.new_kills = 0;
+  expect(s, "..");
+  alarm_tell_again(&alarm);
+  expect(s, "F...");
+  expect(fine, "...");
+  expect(growing(5000), "..F.");
+  alarm_tell_again(&alarm);
+  expect(growing(5000), "F...");
 }
 
 ALARM_TEST(unknown_is_told_only_of_what_was_known) {
@@ -256,23 +321,25 @@ ALARM_TEST(unknown_is_told_only_of_what_was_known) {
 
 /* What is not told in an interval is due in the next. */
 ALARM_TEST(what_was_not_told_is_still_due) {
-  struct alarm_sample s = killed(1, 1);
+  struct alarm_sample s = with_limit(95);
 
-  s.time_ns = NS_PER_S;
-  assert_int_equal(alarm_note(&alarm, &all, &s), SEVERITY_FAILURE);
-  s.new_kills = 0;
-  s.time_ns += INTERVAL * NS_PER_S;
-  assert_int_equal(alarm_note(&alarm, &all, &s), SEVERITY_FAILURE);
-  alarm_told(&alarm, SEVERITY_FAILURE, s.time_ns);
-  s.time_ns += INTERVAL * NS_PER_S;
-  assert_int_equal(alarm_note(&alarm, &all, &s), SEVERITY_NONE);
+  for (int i = 1; i <= 2; i++) {
+    s.time_ns = (uint64_t)i * NS_PER_S;
+    alarm_note(&alarm, &all, &s);
+    assert_int_equal(alarm_severity(&alarm), SEVERITY_WARNING);
+  }
+  alarm_told(&alarm, s.time_ns);
+  s.time_ns += NS_PER_S;
+  alarm_note(&alarm, &all, &s);
+  assert_int_equal(alarm_severity(&alarm), SEVERITY_NONE);
 }
 
 ALARM_TEST(what_begins_to_end_is_not_told_any_more) {
   struct alarm_sample s = with_limit(95);
 
   s.time_ns = NS_PER_S;
-  assert_int_equal(alarm_note(&alarm, &all, &s), SEVERITY_WARNING);
+  alarm_note(&alarm, &all, &s);
+  assert_int_equal(alarm_severity(&alarm), SEVERITY_WARNING);
   expect(fine, "......");
   assert_int_equal(alarm.seen, 0);
 }
@@ -320,36 +387,35 @@ ALARM_TEST(memory_of_what_has_ended_does_not_become_unknown) {
 ALARM_TEST(end_after_kill_is_the_same_story_in_long_intervals) {
   struct alarm_sample s = without_members();
 
-  s.time_ns = 60 * NS_PER_S;
-  s.kills = s.new_kills = 1;
+  s.new_kills = 1;
   alarm.had_members = true;
-  assert_int_equal(alarm_note(&alarm, &all, &s), SEVERITY_FAILURE);
-  alarm_told(&alarm, SEVERITY_FAILURE, s.time_ns);
-  s.new_kills = 0;
-  for (int i = 0; i < 10; i++) {
-    s.time_ns += 60 * NS_PER_S;
-    assert_int_equal(alarm_note(&alarm, &all, &s), SEVERITY_NONE);
+  for (int i = 1; i <= 10; i++) {
+    s.time_ns = (uint64_t)i * 60 * NS_PER_S;
+    alarm_note(&alarm, &all, &s);
+    assert_int_equal(alarm_severity(&alarm),
+                     i == 1 ? SEVERITY_FAILURE : SEVERITY_NONE);
+    if (s.new_kills > 0)
+      alarm_told(&alarm, s.time_ns);
+    s.new_kills = 0;
   }
 }
 
 ALARM_TEST(it_remembers_what_it_was_and_since_when) {
-  struct alarm_sample s;
-
   expect(with_limit(95), "W");
   assert_int_equal(alarm.since_ns, 1010 * NS_PER_S);
-  expect(killed(1, 1), "F");
-  expect(killed(1, 0), "..");
+  expect(killed(), ".");
+  expect(fine, "F");
+  assert_int_equal(worst, ALARM_OOM_KILL);
   assert_int_equal(alarm.seen, 1 << ALARM_OOM_KILL | 1 << ALARM_CGROUP_LIMIT);
-  assert_int_equal(alarm_worst(&alarm), ALARM_OOM_KILL);
-  s = fine;
-  s.time_ns = (now_s + INTERVAL) * NS_PER_S;
-  assert_int_equal(alarm_note(&alarm, &all, &s), SEVERITY_OKAY);
-  assert_int_equal(alarm_worst(&alarm), ALARM_OOM_KILL);
+  for (int i = 2; i < 90; i++)
+    expect(fine, ".");
+  expect(fine, "O");
+  assert_int_equal(worst, ALARM_OOM_KILL);
   assert_int_equal(alarm.since_ns, 1010 * NS_PER_S);
 }
 
 ALARM_TEST(each_cause_can_be_turned_off) {
-  struct alarm_sample s = killed(1, 1);
+  struct alarm_sample s = killed();
 
   s.used_percent = 95;
   s.growth = 1000;

@@ -111,6 +111,8 @@ ALARMS_TEST(kills_with_their_number) {
   start_limited(w);
   put_cgroup(w, "52428800\n", 1);
   world_run(w, 10);
+  expect(w, "");
+  world_run(w, 10);
   expect(w, "g: 1 process killed for memory in the last hour");
   put_cgroup(w, "52428800\n", 3);
   world_run(w, 10);
@@ -119,12 +121,55 @@ ALARMS_TEST(kills_with_their_number) {
   expect(w, "g: 3 processes killed for memory in the last hour");
 }
 
+static void put_worker(struct world *w, uint32_t pid, unsigned kb) {
+  struct fake f = service(pid, kb);
+
+  f.cgroup = "/system.slice/g.service";
+  world_put(w, f);
+}
+
+/* The victim is still listed when the kernel has counted it. Of what ends then
+ * the largest is named, and of what ends later nothing. */
+ALARMS_TEST(a_killed_process_is_named) {
+  world_keep_captures(w);
+  put_worker(w, 11, 20000);
+  put_worker(w, 12, 3000);
+  put_worker(w, 13, 4000);
+  start_limited(w);
+  put_cgroup(w, "52428800\n", 1);
+  world_run(w, 10);
+  expect(w, "");
+  proctree_end(&w->tree, 11);
+  proctree_end(&w->tree, 12);
+  world_run(w, 10);
+  expect(w, "g: 1 process killed for memory in the last hour, largest gone: 11 "
+            "g, last seen with 19.5 MiB");
+  put_cgroup(w, "52428800\n", 2);
+  world_run_times(w, 29, 10);
+  proctree_end(&w->tree, 13);
+  world_run(w, 10);
+  expect(w, "g: 2 processes killed for memory in the last hour");
+}
+
+/* The kill waits for its 5 minutes. */
+ALARMS_TEST(a_kill_that_waits_hides_no_limit) {
+  start_limited(w);
+  put_cgroup(w, "52428800\n", 1);
+  world_run_times(w, 3, 10);
+  put_cgroup(w, "96468992\n", 2);
+  world_run(w, 10);
+  expect(w, "g: 92 % of 100 MiB in use");
+  assert_int_equal(collector_results(w->collector)->alarms[0].severity,
+                   SEVERITY_WARNING);
+  assert_string_equal(collector_results(w->collector)->alarms[0].type_instance,
+                      "cgroup_limit");
+}
+
 /* The kill was told: the sentence is about the limit. */
 ALARMS_TEST(a_limit_after_a_kill_says_what_it_is) {
   start_limited(w);
   put_cgroup(w, "52428800\n", 1);
-  world_run(w, 10);
-  world_run_times(w, 30, 10);
+  world_run_times(w, 31, 10);
   put_cgroup(w, "96468992\n", 1);
   world_run(w, 10);
   expect(w, "g: 92 % of 100 MiB in use");
@@ -285,7 +330,7 @@ ALARMS_TEST(kill_is_told_once_over_a_restart) {
   world_remember(w);
   start_limited(w);
   put_cgroup(w, "52428800\n", 1);
-  world_run(w, 10);
+  world_run_times(w, 2, 10);
   expect(w, "g: 1 process killed for memory in the last hour");
   world_stop(w);
   for (int i = 0; i < 60; i++) {
@@ -299,7 +344,7 @@ ALARMS_TEST(further_kill_while_the_daemon_is_down_is_told) {
   world_remember(w);
   start_limited(w);
   put_cgroup(w, "52428800\n", 1);
-  world_run(w, 10);
+  world_run_times(w, 2, 10);
   expect(w, "g: 1 process killed for memory in the last hour");
   world_stop(w);
   put_cgroup(w, "52428800\n", 2);
@@ -318,4 +363,31 @@ ALARMS_TEST(kill_while_the_daemon_is_down_is_told) {
   put_cgroup(w, "52428800\n", 1);
   world_run_times(w, 2, 10);
   expect(w, "g: 1 process killed for memory in the last hour");
+}
+
+/* It is not told yet. */
+ALARMS_TEST(kill_just_before_a_restart_is_told) {
+  world_remember(w);
+  start_limited(w);
+  put_cgroup(w, "52428800\n", 1);
+  world_run(w, 10);
+  expect(w, "");
+  world_stop(w);
+  world_run_times(w, 2, 10);
+  expect(w, "g: 1 process killed for memory in the last hour");
+}
+
+/* What waits for its capture may not have reached a program any more. */
+ALARMS_TEST(alarm_that_is_to_be_told_again_is_told_after_a_restart) {
+  world_remember(w);
+  start_limited(w);
+  put_cgroup(w, "96468992\n", 0);
+  world_run(w, 10);
+  expect(w, "g: 92 % of 100 MiB in use");
+  collector_tell_again(w->collector, "g");
+  world_stop(w);
+  world_run(w, 10);
+  expect(w, "");
+  world_run(w, 10);
+  expect(w, "g: 92 % of 100 MiB in use");
 }

@@ -60,7 +60,8 @@ static void cycle(struct world *w, unsigned seconds) {
   assert_true(collector_results(w->collector)->snapshot_error >= 0);
 }
 
-/* The subjects of all captures, each a letter; stops the world. */
+/* The subjects of all captures, each a letter, and a '-' for each alarm that
+ * waited in vain; stops the world. */
 static const char *subjects(struct world *w) {
   static char text[64];
   size_t n;
@@ -70,8 +71,9 @@ static const char *subjects(struct world *w) {
   assert_true(n < sizeof(text));
   for (size_t i = 0; i < n; i++) {
     assert_int_equal(world_written(i)->kind, DOCUMENT_CAPTURE);
-    assert_int_equal(world_written(i)->error, 0);
-    text[i] = world_written(i)->subject[0];
+    if (world_written(i)->error != -ECANCELED)
+      assert_int_equal(world_written(i)->error, 0);
+    text[i] = world_written(i)->error ? '-' : world_written(i)->subject[0];
   }
   text[n] = '\0';
   return text;
@@ -256,7 +258,7 @@ TEST(alarms_lead_to_captures) {
     unsigned cooldown_s;
   } cases[] = {
       {"alarms wait for their turn", ".cab...", "cab", 300},
-      {"each cycle makes one capture", ".cab..", "ca", 300},
+      {"each cycle makes one capture", ".cab..", "ca-", 300},
       {"an alarm that waits already is dropped", ".abab.....", "ab", 0},
       {"an alarm about no group of ours costs no turn", ".xyb.", "b", 300},
       {"a failure follows a warning that cools down", ".a.A...", "aa", 300},

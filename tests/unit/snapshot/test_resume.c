@@ -261,25 +261,26 @@ MADE_TEST(kills_come_back_bit_by_bit) {
   resume_free(r);
 }
 
-static const struct alarm_state an_alarm = {.causes = 5,
-                                            .told = 4,
-                                            .seen = 7,
-                                            .runs = {0, 1, 2, 3, 0},
-                                            .is_soon = true,
-                                            .had_members = true,
-                                            .was_known = true,
-                                            .has_new_kill = true,
-                                            .severity = SEVERITY_FAILURE,
-                                            .since_ns = NOW - 7,
-                                            .kill_told_ns = NOW};
+static const struct alarm_state an_alarm = {
+    .causes = 5,
+    .told = 4,
+    .seen = 7,
+    .runs = {0, 1, 2, 3, 0},
+    .is_soon = true,
+    .had_members = true,
+    .was_known = true,
+    .is_open = true,
+    .since_ns = NOW - 7,
+    .kill = {.is_new = true, .last_ns = NOW - 9, .told_ns = NOW}};
 
 static void assert_alarm(const struct alarm_state *a) {
   const struct alarm_state *b = &an_alarm;
 
   assert_true(a->causes == b->causes && a->told == b->told &&
               a->seen == b->seen && a->is_soon && a->had_members &&
-              a->was_known && a->has_new_kill && a->severity == b->severity &&
-              a->since_ns == b->since_ns && a->kill_told_ns == b->kill_told_ns);
+              a->was_known && a->is_open && a->since_ns == b->since_ns &&
+              a->kill.is_new && a->kill.last_ns == b->kill.last_ns &&
+              a->kill.told_ns == b->kill.told_ns);
   assert_memory_equal(a->runs, b->runs, sizeof(a->runs));
 }
 
