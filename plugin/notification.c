@@ -128,21 +128,23 @@ append(struct line *l, const char *format, ...) {
     strcpy(l->text + len, part);
 }
 
-static void append_pss(struct line *l, const struct summary *s) {
-  char amount[FORMAT_SIZE], error[FORMAT_SIZE];
-  bool is_small = s->pss_error * 100 <= s->pss_bytes;
-
-  append(l, "PSS %s%s%s",
-         s->has_pss ? format_amount(s->pss_bytes, amount) : "unknown",
-         is_small ? "" : " +- ",
-         is_small ? "" : format_amount(s->pss_error, error));
-}
-
 /* At least a second. */
 static uint64_t ended_ns(const struct summary *s) {
   uint64_t seconds = (s->ended_ns + NS_PER_S / 2) / NS_PER_S;
 
   return (seconds > 0 ? seconds : 1) * NS_PER_S;
+}
+
+static void append_pss(struct line *l, const struct summary *s) {
+  char age[FORMAT_SIZE], amount[FORMAT_SIZE], error[FORMAT_SIZE];
+  bool is_small = s->pss_error * 100 <= s->pss_bytes;
+
+  append(l, "%s%s%sPSS %s%s%s", s->has_ended ? "before its end, " : "",
+         s->has_ended ? format_duration(ended_ns(s), age) : "",
+         s->has_ended ? " ago: " : "",
+         s->has_pss ? format_amount(s->pss_bytes, amount) : "unknown",
+         is_small ? "" : " +- ",
+         is_small ? "" : format_amount(s->pss_error, error));
 }
 
 /*
@@ -162,8 +164,6 @@ static void format_summary(const struct summary *s, char *ret, size_t size) {
   char amount[FORMAT_SIZE], time[FORMAT_SIZE];
 
   *ret = '\0';
-  if (s->has_ended)
-    append(&l, "before its end, %s ago: ", format_duration(ended_ns(s), time));
   append_pss(&l, s);
   if (s->change.age_ns > 0)
     append(&l, ", %c%s in %s", change < 0 ? '-' : '+',
@@ -265,7 +265,7 @@ static void format_alarm(const struct outgoing *o, char *ret, size_t size) {
     *path = '\0';
     room = size - (size_t)len;
   }
-  if (o->summary->has_pss && room > 2) {
+  if (o->summary->has_pss && o->summary->pss_bytes > 0 && room > 2) {
     strcpy(ret + len, "; ");
     format_summary(o->summary, ret + len + 2, room - 2);
     if (!ret[len + 2])
@@ -402,7 +402,8 @@ static const char *explain(const struct document *w) {
 
 /* A capture that is late may show a group whose processes were killed since. */
 static void log_capture(const struct document *w) {
-  uint64_t late_ns = w->time_ns - w->alarm.time_ns;
+  bool is_late = w->time_ns > w->alarm.time_ns;
+  uint64_t late_ns = is_late ? w->time_ns - w->alarm.time_ns : 0;
   char duration[FORMAT_SIZE], late[FORMAT_SIZE + 16] = "";
 
   if (late_ns >= NS_PER_S)
@@ -413,8 +414,8 @@ static void log_capture(const struct document *w) {
 }
 
 static void report_capture(const struct document *w) {
+  const struct summary *sum = &w->summary;
   char summary[SUMMARY_SIZE];
-
   bool is_sent;
 
   plugin_set_ctx(context);
@@ -423,14 +424,16 @@ static void report_capture(const struct document *w) {
     log_capture(w);
   else if (!w->error && !is_sent)
     dispatch(&(struct outgoing){
-        .group = w->subject, .summary = &w->summary, .path = w->path});
+        .group = w->subject, .summary = sum, .path = w->path});
   if (!w->error)
     return;
-  format_summary(&w->summary, summary, sizeof(summary));
-  ERROR("smaps plugin: <Capture>: no capture of group \"%s\" in \"%s\": %s; it "
-        "%s %s",
-        w->subject, w->path, explain(w), w->summary.has_ended ? "had" : "has",
-        summary);
+  format_summary(sum, summary, sizeof(summary));
+  ERROR("smaps plugin: <Capture>: no capture of group \"%s\" in \"%s\": %s%s%s",
+        w->subject, w->path, explain(w),
+        !sum->has_pss    ? ""
+        : sum->has_ended ? "; it had "
+                         : "; it has ",
+        sum->has_pss ? summary : "");
 }
 
 /* Logs each failure of the history, which is written once an hour at most, and

@@ -7,7 +7,8 @@
 #include "base/duration.h"
 
 #define KILL_LASTS_NS (900 * NS_PER_S)
-#define KILL_SETTLES_NS (5 * NS_PER_S)
+/* An interval of 4 s may end a little early. */
+#define KILL_SETTLES_NS (7 * NS_PER_S / 2)
 #define KILLS_TOLD_AGAIN_NS (300 * NS_PER_S)
 /* The end of a process is seen up to some intervals after its kill. */
 #define END_AFTER_KILL_NS (60 * NS_PER_S)
@@ -34,7 +35,8 @@ static const uint8_t runs_needed[ALARM_CAUSES][2] = {
 static enum verdict judge_kill(const struct alarm_state *a, uint64_t now_ns) {
   const struct alarm_kill *k = &a->kill;
 
-  return k->last_ns && now_ns - k->last_ns < KILL_LASTS_NS ? ON : OFF;
+  return k->is_new || (k->last_ns && now_ns - k->last_ns < KILL_LASTS_NS) ? ON
+                                                                          : OFF;
 }
 
 static enum verdict judge_end(struct alarm_state *a,
@@ -157,12 +159,12 @@ bool alarm_is_after_kill(const struct alarm_state *a, uint64_t now_ns) {
 
 /* --- what is to be told --- */
 
-/* Those that are on, and that this interval does not deny. */
-static unsigned confirmed(const struct alarm_state *a) {
+/* Those that are on, as this interval shows. */
+static unsigned confirmed(const struct alarm_state *a, uint64_t now_ns) {
   unsigned causes = a->causes;
 
   for (int i = 0; i < ALARM_CAUSES; i++)
-    if (a->runs[i] > 0)
+    if (a->runs[i] > 0 || a->sure_ns[i] != now_ns)
       causes &= ~(1U << i);
   return causes;
 }
@@ -189,7 +191,7 @@ static bool is_kill_due(const struct alarm_state *a, uint64_t now_ns) {
 }
 
 static unsigned find_due(const struct alarm_state *a, uint64_t now_ns) {
-  unsigned on = confirmed(a);
+  unsigned on = confirmed(a, now_ns);
   unsigned due = on & ~a->told & ~BIT(OOM_KILL);
 
   if (a->is_soon && !a->has_told_soon)
@@ -201,8 +203,10 @@ static unsigned find_due(const struct alarm_state *a, uint64_t now_ns) {
 
 static void forget_what_is_over(struct alarm_state *a) {
   a->told &= a->causes;
-  if (!(a->causes & BIT(GROWTH)) && a->runs[ALARM_GROWTH] == 0)
+  if (!(a->causes & BIT(GROWTH)) && a->runs[ALARM_GROWTH] == 0) {
+    a->soon_runs = 0;
     a->is_soon = a->has_told_soon = false;
+  }
   if (!a->causes && !a->is_open) /* it ended before it was told */
     a->seen = 0;
 }
@@ -211,6 +215,8 @@ void alarm_note(struct alarm_state *a, const struct alarm_policy *p,
                 const struct alarm_sample *s) {
   a->is_empty = s->is_seen && !s->has_members;
   alarm_note_kills(a, s);
+  if (p->causes[ALARM_OOM_KILL] == CHOICE_NO)
+    a->kill = (struct alarm_kill){.is_new = false};
   for (enum alarm_cause i = 0; i < ALARM_CAUSES; i++)
     note_cause(a, i, judge(a, p, s, i), s->time_ns);
   if (a->causes && !a->seen)
@@ -242,16 +248,20 @@ void alarm_told(struct alarm_state *a, uint64_t now_ns) {
     a->kill.is_new = false;
     a->kill.has_said_end = a->is_empty;
   }
+  a->told_last = a->due;
   a->due = 0;
   a->is_over = false;
 }
 
 void alarm_tell_again(struct alarm_state *a) {
-  a->told = 0;
-  a->has_told_soon = false;
-  a->kill.is_new = a->causes & BIT(OOM_KILL);
-  a->kill.told_ns = 0;
-  a->kill.has_said_end = false;
+  a->told &= ~a->told_last;
+  if (a->told_last & BIT(GROWTH))
+    a->has_told_soon = false;
+  if (a->told_last & BIT(OOM_KILL))
+    a->kill = (struct alarm_kill){.is_new = true,
+                                  .first_ns = a->kill.last_ns,
+                                  .last_ns = a->kill.last_ns,
+                                  .intervals = a->kill.intervals};
 }
 
 enum alarm_cause alarm_worst(const struct alarm_state *a) {

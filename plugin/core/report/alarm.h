@@ -18,9 +18,10 @@
  * FullWithin; the rest is a warning.
  *
  * What belongs to one story is told once: growth and then its limit, a kill and
- * then the end. So a kill is told in the next interval, after 5 s at least,
- * unless no process is left: its process may still be ending, and systemd may
- * be stopping the others. A cause that is unknown for an hour is over.
+ * then the end, if the kill was told when no process was left. So a kill is
+ * told in the next interval, or after 4 s if that is later, but at once if no
+ * process is left: its process may still be ending, and systemd may be stopping
+ * the others. A cause that is unknown for an hour is over.
  */
 #ifndef SMAPS_ALARM_H
 #define SMAPS_ALARM_H
@@ -64,6 +65,7 @@ struct alarm_kill {
 struct alarm_state {
   unsigned causes;                /* bit per cause that is on */
   unsigned told;                  /* those that need not be told any more */
+  unsigned told_last;             /* what alarm_told() was about */
   unsigned seen;                  /* since the alarm began */
   uint8_t runs[ALARM_CAUSES];     /* intervals in a row that say the contrary */
   uint64_t sure_ns[ALARM_CAUSES]; /* when it was last known; 0: not yet */
@@ -113,7 +115,7 @@ bool alarm_is_after_kill(const struct alarm_state *a, uint64_t now_ns);
 /* Notes that it was told. */
 void alarm_told(struct alarm_state *a, uint64_t now_ns);
 
-/* What was told, and is not over, is told again. */
+/* What was told last, and is not over, is told again. */
 void alarm_tell_again(struct alarm_state *a);
 
 /* The worst cause of those that are to be told, or that were. Only of an

@@ -86,24 +86,34 @@ static uint64_t time_of_day(const struct scene *s, uint64_t ns) {
   return minus(s->time_ns, s->cycle->now_ns - ns);
 }
 
-static void add_kills(struct sentence *t, const struct subject *s) {
-  const struct group *g = s->group;
+static void add_number(struct sentence *t, const struct group *g) {
   uint64_t n = max(kills_of(g->cgroup), 1);
-  char amount[FORMAT_SIZE];
 
   add(t, "%" PRIu64 " process%s killed for memory in the last hour", n,
       n == 1 ? "" : "es");
-  if (g->last && g->last->gone.pid)
-    add(t, "largest gone: %" PRIu32 " %s, last seen with %s", g->last->gone.pid,
-        g->last->gone.comm, format_amount(g->last->gone.bytes, amount));
-  if (g->usage.processes == 0)
+}
+
+static bool is_about(const struct subject *s, enum alarm_cause cause) {
+  return s->causes >> cause & 1;
+}
+
+static void add_kills(struct sentence *t, const struct subject *s) {
+  const struct last_known *last = s->group->last;
+  char amount[FORMAT_SIZE];
+
+  add_number(t, s->group);
+  if (last && last->gone.pid)
+    add(t, "largest gone: %" PRIu32 " %s, last seen with %s", last->gone.pid,
+        last->gone.comm, format_amount(last->gone.bytes, amount));
+  if (s->state->is_empty && !is_about(s, ALARM_ENDED))
     add(t, "no process is left");
 }
 
-/* A kill has said it. */
 static void add_end(struct sentence *t, const struct subject *s) {
-  if (!(s->causes & 1U << ALARM_OOM_KILL))
-    add(t, "no process is left");
+  add(t, "no process is left");
+  if (!is_about(s, ALARM_OOM_KILL) &&
+      alarm_is_after_kill(s->state, s->scene->cycle->now_ns))
+    add_number(t, s->group);
 }
 
 static void add_growth(struct sentence *t, const struct subject *s) {
@@ -182,8 +192,8 @@ static void describe(const struct subject *s, enum severity severity, char *ret,
     add_past(&t, s);
     return;
   }
-  for (int i = 0; i < ALARM_CAUSES; i++)
-    if (s->causes >> i & 1)
+  for (enum alarm_cause i = 0; i < ALARM_CAUSES; i++)
+    if (is_about(s, i))
       clauses[i](&t, s);
 }
 
@@ -240,8 +250,6 @@ static void tell(struct alarms *a, struct subject s, struct alarm_state *state,
   uint64_t now_ns = s.scene->cycle->now_ns;
 
   s.causes = state->due;
-  if (state->due & 1U << ALARM_ENDED && alarm_is_after_kill(state, now_ns))
-    s.causes |= 1U << ALARM_OOM_KILL;
   make(&s, alarm_severity(state), next);
   alarm_told(state, now_ns);
   if (s.group && s.group->last && !state->kill.is_new)

@@ -29,26 +29,32 @@ static void capture_done(struct capture *c) {
   *c = (struct capture){.is_running = false};
 }
 
-static void give_up_captures(struct recorder *r) {
+/* Reports a capture that is not made. */
+static void give_up(const struct recorder *r, const struct alarm *alarm,
+                    const struct summary *summary) {
   struct document d = {.kind = DOCUMENT_CAPTURE,
                        .path = r->settings->capture.directory,
+                       .alarm = *alarm,
+                       .summary = *summary,
                        .error = -ECANCELED};
 
-  for (size_t i = 0; i < r->n_alarms; i++) {
-    d.alarm = r->alarms[i];
-    memcpy(d.subject, d.alarm.group, sizeof(d.subject));
-    r->written(&d);
-  }
+  memcpy(d.subject, alarm->group, sizeof(d.subject));
+  r->written(&d);
 }
 
 void recorder_done(struct recorder *r, uint64_t timeout_ns) {
-  capture_done(&r->capture);
-  resume_free(r->resume);
+  const struct document *d = &r->capture.document;
+
   if (r->writer) {
     writer_free(r->writer, timeout_ns);
-    give_up_captures(r);
+    if (r->capture.is_running)
+      give_up(r, &d->alarm, &d->summary);
+    for (size_t i = 0; i < r->n_alarms; i++)
+      give_up(r, &r->alarms[i], &r->alarms[i].summary);
     pthread_mutex_destroy(&r->mutex);
   }
+  capture_done(&r->capture);
+  resume_free(r->resume);
 }
 
 /* --- alarms --- */

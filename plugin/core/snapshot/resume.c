@@ -17,7 +17,7 @@
 
 /* Raised when a field of the records below becomes another. That one has come
  * or gone, their sizes show mostly. */
-#define VERSION 3
+#define VERSION 4
 #define SIZES                                                                  \
   (sizeof(struct alarm_record) + sizeof(struct growth_record) +                \
    sizeof(struct cgroup_kills) + sizeof(struct cooldown))

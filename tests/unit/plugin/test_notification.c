@@ -307,6 +307,31 @@ GLUE_TEST(an_alarm_is_sent_with_the_path_of_its_capture) {
   }
 }
 
+/* Its age does not stay without it, whatever the path leaves room for. */
+GLUE_TEST(a_summary_of_what_has_ended_is_left_out_as_a_whole) {
+  char file[256];
+  size_t n_whole = 0;
+
+  for (size_t len = 150; len < 220; len++) {
+    struct document d = own_alarm(5);
+    const char *message = stub.notifications[0].message;
+
+    memset(file, 'p', sizeof(file));
+    *file = '/';
+    file[len] = '\0';
+    d.path = file;
+    d.summary = (struct summary){.has_ended = true, .has_pss = true};
+    d.summary.pss_bytes = MIB;
+    notification_send(&d.alarm, 1);
+    notification_written(&d);
+    assert_null(strstr(message, "ago: ;"));
+    n_whole +=
+        strstr(message, "; before its end, 1.0s ago: PSS 1.00 MiB; capture") !=
+        NULL;
+  }
+  assert_true(n_whole > 0 && n_whole < 70);
+}
+
 /* The writer may be earlier than the cycle that tells of it. */
 GLUE_TEST(an_alarm_whose_capture_was_written_early_has_its_path) {
   struct document d = own_alarm(7);

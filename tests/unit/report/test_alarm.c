@@ -168,6 +168,14 @@ ALARM_TEST(growth_warns_a_day_before_and_fails_two_hours_before) {
   expect(growing(86000), "..W");
 }
 
+/* A later growth begins anew. */
+ALARM_TEST(growth_is_a_failure_only_after_three_intervals) {
+  expect(growing(5000), "..F");
+  expect(fine, "..O");
+  expect(growing(5000), ".");
+  expect(growing(72000), ".W...");
+}
+
 ALARM_TEST(unknown_growth_changes_nothing) {
   expect(growing(86000), "..W");
   expect(growing(UNKNOWN), "....");
@@ -265,6 +273,34 @@ ALARM_TEST(further_kills_join_an_end) {
     expect(without_members(), ".");
 }
 
+/* It waits for its 5 minutes when the daemon stops, for longer than it lasts.
+ */
+ALARM_TEST(a_kill_is_over_only_when_it_was_told) {
+  expect(killed(), ".");
+  expect(fine, "F..");
+  expect(killed(), ".");
+  now_s += 1000;
+  expect(fine, "FO");
+}
+
+ALARM_TEST(a_kill_that_is_turned_off_changes_no_end) {
+  struct alarm_policy p = all;
+  struct alarm_sample s = without_members();
+
+  p.causes[ALARM_OOM_KILL] = CHOICE_NO;
+  note_with(&p, fine);
+  for (int i = 0; i < 3; i++) {
+    s.new_kills = 1;
+    assert_int_equal(note_with(&p, s), SEVERITY_NONE);
+    s.new_kills = 0;
+    assert_int_equal(note_with(&p, s), SEVERITY_FAILURE);
+    assert_int_equal(worst, ALARM_ENDED);
+    for (int j = 0; j < 2; j++)
+      note_with(&p, fine);
+    assert_int_equal(note_with(&p, fine), SEVERITY_OKAY);
+  }
+}
+
 /* Later it is as bad as it is without a kill. */
 ALARM_TEST(kill_does_not_make_a_warning_worse) {
   expect(fine, ".");
@@ -306,7 +342,9 @@ ALARM_TEST(what_a_stop_may_have_lost_is_told_again) {
   expect(fine, "...");
   expect(growing(5000), "..F.");
   alarm_tell_again(&alarm);
+  expect(growing(UNKNOWN), "..");
   expect(growing(5000), "F...");
+  assert_int_equal(alarm_worst(&alarm), ALARM_OOM_KILL);
 }
 
 ALARM_TEST(unknown_is_told_only_of_what_was_known) {

@@ -151,6 +151,17 @@ ALARMS_TEST(a_killed_process_is_named) {
   expect(w, "g: 2 processes killed for memory in the last hour");
 }
 
+/* systemd has stopped what was left, but some time later. */
+ALARMS_TEST(an_end_after_a_kill_names_both) {
+  start_limited(w);
+  put_cgroup(w, "52428800\n", 1);
+  world_run_times(w, 3, 10);
+  proctree_end(&w->tree, 10);
+  world_run_times(w, 2, 10);
+  expect(w, "g: no process is left, 1 process killed for memory in the last "
+            "hour");
+}
+
 /* The kill waits for its 5 minutes. */
 ALARMS_TEST(a_kill_that_waits_hides_no_limit) {
   start_limited(w);

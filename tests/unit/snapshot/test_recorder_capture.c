@@ -2,6 +2,8 @@
 /* A capture has the largest members, and takes as many cycles as they need. */
 #include "test.h"
 
+#include <errno.h>
+
 #include "capturing.h"
 
 #define GIANT_KB (UINT64_C(64) << 10)
@@ -79,12 +81,24 @@ CAPTURING_TEST(capture_reads_as_many_members_as_the_budget_allows) {
   capturing_raise(w, "g");
   for (int i = 0; i < 3; i++)
     capturing_cycle(w);
-  world_stop(w);
   assert_int_equal(world_n_written(), 0);
-  capturing_raise(w, "g");
   for (int i = 0; i < 30; i++)
     capturing_cycle(w);
+  world_stop(w);
   assert_int_equal(parsed_count(capturing_read(), "processes"), 100);
+}
+
+CAPTURING_TEST(capture_that_a_stop_ends_is_reported) {
+  world_budget(w, 0);
+  capturing_put_many(w, 10);
+  capturing_raise(w, "g");
+  for (int i = 0; i < 3; i++)
+    capturing_cycle(w);
+  world_stop(w);
+  assert_int_equal(world_n_written(), 1);
+  assert_int_equal(world_written(0)->error, -ECANCELED);
+  assert_string_equal(world_written(0)->subject, "g");
+  assert_true(world_written(0)->summary.has_pss);
 }
 
 CAPTURING_TEST(a_process_that_has_the_pid_now_is_another) {
