@@ -124,7 +124,7 @@ REPORT_OBJ += $(PAGE).o
 REPORT     := $(B)/smaps-report
 REPORT_LIBS = $(LIBS) -lncursesw
 # Those of its sources that include headers of collectd.
-REPORT_GLUE := config_file hints messages other_plugins probe
+REPORT_GLUE := config_file hints host_lookup messages other_plugins probe
 
 C_FILES    := $(wildcard include/smaps/*.h plugin/*.[ch] plugin/core/*.[ch] \
   plugin/core/*/*.[ch] contrib/smaps-report/*.[ch] tests/unit/*/*.c \

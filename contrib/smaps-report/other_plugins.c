@@ -95,9 +95,17 @@ static char *find_file(DIR *directory, const char *path, const char *name) {
   return found;
 }
 
+static const char *plugin_directory(const struct other_plugins *o) {
+  return o->directory ? o->directory : PLUGINDIR;
+}
+
+bool other_plugins_has_daemon(const struct other_plugins *o) {
+  return access(plugin_directory(o), F_OK) == 0;
+}
+
 static void check_plugin(const struct other_plugins *o, const char *name,
                          const char *config) {
-  const char *path = o->directory ? o->directory : PLUGINDIR;
+  const char *path = plugin_directory(o);
   DIR *directory = opendir(path);
   char *file, *missing;
 

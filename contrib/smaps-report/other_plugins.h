@@ -27,6 +27,9 @@ void other_plugins_add(struct other_plugins *o, const oconfig_item_t *item,
                        const char *path);
 void other_plugins_done(struct other_plugins *o);
 
+/* True if the directory of plugins exists: collectd is on this host. */
+bool other_plugins_has_daemon(const struct other_plugins *o);
+
 /* True if the item is AutoLoadPlugin, and sets it. */
 bool other_plugins_loads_all(const oconfig_item_t *item);
 

@@ -4,6 +4,7 @@
 #include "config.h"
 #include "config_file.h"
 #include "hints.h"
+#include "host_lookup.h"
 #include "log.h"
 #include "memory.h"
 #include "messages.h"
@@ -49,6 +50,7 @@ struct probe {
   double captured; /* the time of the captured /proc; 0: live */
   char *early;     /* the file of a block before LoadPlugin, or NULL */
   struct other_plugins others;
+  struct host_lookup host;
 };
 
 /* ---- the configuration ---- */
@@ -135,8 +137,10 @@ static void add_item(void *context, const oconfig_item_t *item,
            "expected in a <Plugin smaps> block; collectd ignores it here");
   if (item->values_num == 0)
     return;
-  if (p->is_check)
+  if (p->is_check) {
     other_plugins_add(&p->others, item, path);
+    host_lookup_add(&p->host, item);
+  }
   value = item->values[0].value.string;
   if (other_plugins_loads_all(item) || is_load(p, item, path))
     note_load(p, path);
@@ -212,6 +216,8 @@ static int read_config(struct probe *p, struct config_error *reason) {
     ERROR("%s: expected the line LoadPlugin smaps in it or in the files that "
           "it includes: without it collectd ignores each <Plugin smaps>",
           p->config);
+  if (p->is_check && other_plugins_has_daemon(&p->others))
+    host_lookup_check(&p->host, p->config);
   if (p->is_check)
     check_places(&p->settings);
   if (messages_errors() || (p->is_check && config_file_lost_backslash()))

@@ -10,11 +10,13 @@ program that makes the processes (see tests/support/shape.c).
 """
 
 import atexit
+import ctypes
 import functools
 import math
 import os
 import pwd
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -95,6 +97,33 @@ def sees_host():
 def need_host():
     if not sees_host():
         raise unittest.SkipTest("needs the first pid namespace of the host")
+
+
+CLONE_NEWUTS = 0x04000000
+
+
+def is_looked_up(name):
+    try:
+        return bool(socket.getaddrinfo(name, None))
+    except OSError:
+        return False
+
+
+@functools.cache
+def has_host_name():
+    """False if collectd would not start with FQDNLookup, and smaps-report check
+    say so. Root is on a host of another name then, as far as it can."""
+    if is_looked_up(socket.gethostname()):
+        return True
+    if not is_root() or ctypes.CDLL(None).unshare(CLONE_NEWUTS) != 0:
+        return False
+    socket.sethostname("localhost")
+    return is_looked_up("localhost")
+
+
+def need_host_name():
+    if not has_host_name():
+        raise unittest.SkipTest("needs a name of the host that can be looked up")
 
 
 def need_namespace(kind):

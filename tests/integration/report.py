@@ -31,6 +31,8 @@ def environment(**changes):
 
 
 def run(*args, stdin=b"", env=None, **options):
+    if args[:1] == ("check",):
+        harness.need_host_name()
     done = subprocess.run(
         [REPORT, *map(str, args)],
         input=stdin,

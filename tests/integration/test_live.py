@@ -9,6 +9,7 @@ import random
 import re
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -427,6 +428,7 @@ class Check(LiveTest):
 
     def place_hint(self, option, path, prefix=()):
         """What check says of the option, and whether the place is as before."""
+        harness.need_host_name()
         block = f'<Capture>\nDirectory "{path}"\n</Capture>'
         if option == "StateFile":
             block = f'StateFile "{path}"'
@@ -755,6 +757,62 @@ class Check(LiveTest):
             "<Plugin smaps>\n</Plugin>\n",
         )
         self.accepted(config)
+
+    # Runs the other words on a host of this name.
+    CALLED = (
+        "import os, socket, sys; socket.sethostname(sys.argv[1]);"
+        " os.execv(sys.argv[2], sys.argv[2:])"
+    )
+
+    def run_called(self, name, *words):
+        done = subprocess.run(
+            ["unshare", "--uts", sys.executable, "-c", self.CALLED, name, *words],
+            capture_output=True, check=False, text=True,
+            env=environment(RES_OPTIONS="timeout:1 attempts:1"),
+        )  # fmt: skip
+        return done.returncode, done.stderr
+
+    def test_host_name_that_collectd_does_not_find_is_a_mistake(self):
+        """The daemon does not start, and says nothing if its log is syslog. It
+        is asked for each: nss-myhostname would find any name."""
+        harness.need_root("to have a host name of its own")
+        harness.need_namespace(["--uts"])
+        shutil.copy(harness.PLUGIN, self.directory)
+        place = f'BaseDir "{self.directory}"\nPluginDir "{self.directory}"\n'
+        smaps = "LoadPlugin smaps\n<Plugin smaps>\n</Plugin>\n"
+        for name, text in (
+            ("localhost", ""),
+            ("gone.invalid", ""),
+            ("gone.invalid", "FQDNLookup true"),
+            ("gone.invalid", "FQDNLookup false"),
+            ("gone.invalid", 'FQDNLookup "Off"'),
+            ("gone.invalid", "FQDNLookup 0"),
+            ("gone.invalid", "FQDNLookup false\nfqdnlookup yes"),
+            ("gone.invalid", "FQDNLookup true\nFQDNLookup no"),
+            ("gone.invalid", 'Hostname "a"'),
+            ("gone.invalid", "Hostname 17"),
+            ("gone.invalid", 'Hostname "a"\nHostname ""'),
+        ):
+            with self.subTest(name=name, text=text):
+                config = self.write_file("collectd.conf", f"{place}{text}\n{smaps}")
+                status, said = self.run_called(name, harness.COLLECTD, "-T", "-C", config)
+                starts = "Looking up" not in said
+                self.assertEqual(status == 0, starts, said)
+                status, said = self.run_called(name, REPORT, "check", "-C", config)
+                self.assertEqual(status == 0, starts, said)
+                words = f'{config}: FQDNLookup (default true): expected a host name'
+                self.assertEqual(said.startswith(words), not starts, said)
+
+    def test_host_name_of_another_host_is_not_looked_up(self):
+        harness.need_root("to have a host name of its own")
+        harness.need_namespace(["--uts"])
+        config = self.write_file(
+            "collectd.conf",
+            f'PluginDir "{self.directory}/no"\nLoadPlugin smaps\n'
+            "<Plugin smaps>\n</Plugin>\n",
+        )
+        status, said = self.run_called("gone.invalid", REPORT, "check", "-C", config)
+        self.assertEqual(status, 0, said)
 
     def test_block_that_collectd_ignores_is_a_mistake(self):
         """The daemon starts with the value that is out of range."""
