@@ -305,7 +305,7 @@ def palette():
     return text.group(1).split()
 
 
-def smaps_graph(*arguments):
+def smaps_graph(*arguments, env=None):
     return subprocess.run(
         [SMAPS_GRAPH, *map(str, arguments)],
         stdin=subprocess.DEVNULL,
@@ -314,6 +314,7 @@ def smaps_graph(*arguments):
         timeout=DEADLINE_SECONDS,
         check=False,
         text=True,
+        env=env,
     )
 
 
@@ -441,6 +442,17 @@ class Pictures(PictureTest):
         self.assert_fails(["-q"], "-q", "stack")
         self.assert_fails(["-H", "100"], *self.span, "-H", "100", "stack")
         self.assert_fails(["rrdtool", "then"], "-s", "then", "stack")
+
+    def test_without_rrdtool_it_names_the_package(self):
+        """PATH has no program at all; the data are those of the daemon."""
+        words = "-d", self.daemon.data, "-o", self.output, *self.span, "stack"
+        done = smaps_graph(*words, env={"PATH": str(self.output)})
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(
+            done.stderr,
+            "smaps-graph: rrdtool is not installed: sudo apt install rrdtool"
+            " (Fedora: sudo dnf install rrdtool)\n",
+        )
 
     def test_help_is_printed(self):
         done = smaps_graph("--help")
