@@ -256,8 +256,7 @@ demo:
 	@$(MAKE) --no-print-directory run-demo
 
 run-demo: $(PLUGIN) $(REPORT)
-	@DATADIR='$(DATADIR)' CONFDIR='$(CONFDIR)' \
-	  contrib/demo $(COLLECTD) $(PLUGIN) $(REPORT)
+	@CONFDIR='$(CONFDIR)' contrib/demo $(COLLECTD) $(PLUGIN) $(REPORT)
 
 # On all processors, unless -j says otherwise.
 JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
