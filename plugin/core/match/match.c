@@ -112,13 +112,14 @@ static void resolve(struct matcher *m, const struct process_table *t,
 }
 
 /* Resolves ancestors first, because their claims are inherited. A broken tree
- * can contain a ring; the chain ends where it closes. */
+ * can contain a ring; the chain ends where it closes: at a process that is not
+ * open any more. So no process is in it twice, and it has room for all. */
 static void resolve_with_ancestors(struct matcher *m,
                                    const struct process_table *t,
                                    struct process *p) {
   size_t n = 0;
 
-  while (p && p->membership.progress == MATCH_OPEN && n < m->cap_chain) {
+  while (p && p->membership.progress == MATCH_OPEN) {
     set_progress(p, MATCH_RESOLVED);
     m->chain[n++] = p;
     p = parent_of(m, t, p);

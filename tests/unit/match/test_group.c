@@ -88,6 +88,19 @@ TEST(any_order_of_takes_and_releases_keeps_the_table_right) {
   group_table_done(&t);
 }
 
+TEST(sums_begin_at_nothing_in_each_cycle) {
+  static const struct group none;
+  struct group_table t = {.max_templates = 1};
+  struct group *g = take(&t, "g", true);
+
+  g->usage.processes = 1;
+  g->pss_causes[ALL_CAUSES - 1].squares = 1;
+  group_table_begin(&t, 1);
+  assert_int_equal(g->usage.processes, 0);
+  assert_memory_equal(g->pss_causes, none.pss_causes, sizeof(g->pss_causes));
+  group_table_done(&t);
+}
+
 TEST(a_group_that_has_ended_is_kept_for_an_hour) {
   struct group_table t = {.max_templates = 1};
   struct group *g = take(&t, "g", false), *again;

@@ -12,14 +12,16 @@
 #include "parsed.h"
 #include "world.h"
 
-/* How often an expression was compared with a name, and how long that takes
- * with a long name. */
-static unsigned regexecs;
-static uint64_t long_name_ns;
+/* How often an expression was compared with a name and a pattern with a long
+ * one, and how long either takes, and with a long name. */
+static unsigned regexecs, long_names;
+static uint64_t regexec_ns, long_name_ns;
 
 static void pass_time(const char *text) {
-  if (strlen(text) > ORDINARY_MAX)
-    world_pass(long_name_ns);
+  if (strlen(text) <= ORDINARY_MAX)
+    return;
+  long_names++;
+  world_pass(long_name_ns);
 }
 
 int __real_regexec(const regex_t *, const char *, size_t, regmatch_t[], int);
@@ -27,6 +29,7 @@ int __wrap_regexec(const regex_t *, const char *, size_t, regmatch_t[], int);
 int __wrap_regexec(const regex_t *regex, const char *text, size_t n,
                    regmatch_t match[], int flags) {
   regexecs++;
+  world_pass(regexec_ns);
   pass_time(text);
   return __real_regexec(regex, text, n, match, flags);
 }
@@ -39,7 +42,7 @@ int __wrap_fnmatch(const char *pattern, const char *text, int flags) {
 }
 
 static int make(void **state) {
-  long_name_ns = 0;
+  regexec_ns = long_name_ns = 0;
   return world_setup(state);
 }
 
@@ -244,6 +247,31 @@ WORLD_TEST(process_back_in_a_group_is_read_again) {
   assert_int_equal(world_members(w, "g"), 1);
 }
 
+/* The line has no values that are refused, which would be compared again to see
+ * what they rule out. */
+WORLD_TEST(each_name_is_compared_once) {
+  world_group(w, "line", "CommandLineMatch", "none", NULL, NULL);
+  world_group(w, "server", "CommMatch", "server", NULL, NULL)->takes_children =
+      true;
+  for (uint32_t pid = 10; pid <= 30; pid += 10) {
+    struct fake f = named(pid, pid - 10, pid == 10 ? "server" : "worker");
+
+    f.cmdline = "/bin/x";
+    world_put(w, f);
+  }
+  regexecs = 0;
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "server"), 3);
+  assert_int_equal(regexecs, 3 * 2);
+  world_run_times(w, 3, 60);
+  assert_int_equal(regexecs, 3 * 2);
+  /* It passes on what it did before. */
+  exec(w, 10, 0, "server-2");
+  world_run_times(w, 3, 1);
+  assert_int_equal(world_members(w, "server"), 3);
+  assert_int_equal(regexecs, 4 * 2);
+}
+
 /* --- the rule that took a process, and those that would have -------------- */
 
 /* Runs a cycle and asserts the rules of a process: the one that took it, with a
@@ -368,6 +396,7 @@ WORLD_TEST(all_processes_of_a_name_get_a_place_that_becomes_free) {
     world_run(w, HOUR);
     world_assert_members(w, "a=1 rest=5");
     assert_int_equal(world_counts(w)->groups_refused, 5);
+    assert_string_equal(world_diag(w, DIAG_GROUP_REFUSED)->name, "b");
     if (cases[i].ends)
       proctree_end(&w->tree, cases[i].holder);
     else
@@ -378,6 +407,29 @@ WORLD_TEST(all_processes_of_a_name_get_a_place_that_becomes_free) {
     world_assert_members(w, "b=4 rest=1");
     assert_int_equal(world_counts(w)->groups_refused, 1);
   }
+}
+
+/* A newcomer of its name gets the place while it cannot be looked at. */
+WORLD_TEST(process_follows_when_its_name_gets_a_place) {
+  w->settings.max_groups = 1;
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_other(w, "rest");
+  put(w, 5, 0, "a");
+  world_run(w, 1);
+  put(w, 1, 0, "b");
+  world_run(w, 1);
+  world_assert_members(w, "a=1 rest=1");
+  proctree_end(&w->tree, 5);
+  world_run(w, 1);
+  world_run(w, HOUR - 2);
+  proctree_write(&w->tree, "1/statm", "x\n", 2);
+  proctree_write(&w->tree, "1/stat", "x\n", 2);
+  put(w, 9, 0, "b");
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "b"), 1);
+  put(w, 1, 0, "b");
+  world_run(w, 1);
+  world_assert_members(w, "b=2 rest=0");
 }
 
 /* Each cycle has NAMES_PER_CYCLE new processes with new names. */
@@ -440,6 +492,25 @@ WORLD_TEST(forged_names_make_a_limited_number_of_groups_an_hour) {
   /* Those that stay come in, as there is room. */
   world_run(w, HOUR);
   assert_int_equal(world_groups(w), 20 + 1);
+}
+
+/* Not how long a process has lived, or was refused another name before. */
+WORLD_TEST(the_name_that_was_refused_first_gets_the_place) {
+  w->settings.max_groups = 1;
+  world_group(w, NULL, "Comm", "gone", NULL, NULL);
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  put_all(w, "5 0 a, 10 0 gone, 11 0 early");
+  world_run(w, 1);
+  exec(w, 11, 0, "gone");
+  world_run_times(w, 3, 1);
+  put(w, 20, 0, "service");
+  world_run(w, 1);
+  exec(w, 10, 0, "late");
+  exec(w, 11, 0, "later");
+  proctree_end(&w->tree, 5);
+  world_run(w, 1);
+  world_run(w, HOUR);
+  world_assert_members(w, "service=1");
 }
 
 /* Beside processes of lower pids that live for two intervals and have ever new
@@ -534,9 +605,41 @@ WORLD_TEST(long_names_are_matched_after_all_other_names) {
   world_assert(w, "none", "ps_count=0");
 }
 
+/* Also if one name takes all of the time. That the command lines are long does
+ * not count: no rule asks for them. */
+WORLD_TEST(half_of_the_time_is_for_those_that_wait) {
+  static const struct {
+    uint64_t each_ns;
+    unsigned half;
+  } rows[] = {{MATCH_BUDGET_NS / 10, 5}, {2 * MATCH_BUDGET_NS, 1}};
+
+  world_keep_state(w);
+  w->settings.policy.refresh = REFRESH_NEVER;
+  world_group(w, "%{comm}", "CommMatch", "^(old|new)$", NULL, NULL);
+  put(w, 1, 0, "init");
+  world_run(w, 1);
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    regexec_ns = rows[i].each_ns;
+    put_all_long(w, 1000, 40, "old");
+    world_run(w, 1);
+    assert_int_equal(world_members(w, "old"), 2 * rows[i].half);
+    put_all_long(w, 100, 40, "new");
+    world_run(w, 1);
+    assert_int_equal(world_members(w, "old"), 3 * rows[i].half);
+    assert_int_equal(world_members(w, "new"), rows[i].half);
+    for (uint32_t k = 0; k < 40; k++) {
+      proctree_end(&w->tree, 1000 + k);
+      proctree_end(&w->tree, 100 + k);
+    }
+    world_run(w, 1);
+  }
+}
+
 /* To match them all each time that any group is made takes longer than a cycle
  * has, and their part of Other would be unknown. */
 WORLD_TEST(refused_names_are_not_matched_again_for_another_name) {
+  unsigned compared;
+
   w->settings.policy.refresh = REFRESH_NEVER;
   w->settings.max_groups = 1;
   world_group(w, "%{comm}", "CommandLine", "*", "Comm", "*");
@@ -551,12 +654,14 @@ WORLD_TEST(refused_names_are_not_matched_again_for_another_name) {
   }
   world_run(w, 1);
   world_assert_members(w, "service=1 rest=60");
+  compared = long_names;
   long_name_ns = MATCH_BUDGET_NS / 20;
   proctree_end(&w->tree, 10);
   world_run(w, 1);
   put(w, 11, 1, "service");
   world_run(w, 1);
   world_assert_members(w, "service=1 rest=60");
+  assert_int_equal(long_names, compared);
   assert_int_equal(unidentified(w), 0);
   /* Nor for a place that comes free, which is for one of them. */
   proctree_end(&w->tree, 11);
