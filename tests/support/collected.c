@@ -19,6 +19,8 @@ WRAPPED(ssize_t, readlinkat, int dir_fd, const char *path, char *ret,
 static bool is_file(const char *path, const char *name) {
   const char *slash = strrchr(path, '/');
 
+  if (name && strcmp(name, "*") == 0)
+    return slash && *path != '/';
   return name && strcmp(slash ? slash + 1 : path, name) == 0;
 }
 

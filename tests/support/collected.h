@@ -7,7 +7,8 @@
 #include "world.h"
 
 struct opens {
-  /* Opening a file of this name gives `error`, the first `failures` times. */
+  /* Opening a file of this name gives `error`, the first `failures` times; "*":
+   * each file of a process. */
   const char *failing;
   int error;
   unsigned failures;

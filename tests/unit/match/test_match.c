@@ -130,6 +130,28 @@ WORLD_TEST(rule_above_takes_a_child_and_not_its_children) {
   world_assert_members(w, "shells=1 server=2");
 }
 
+/* Nor does it take them from the family. */
+WORLD_TEST(child_that_a_rule_above_had_taken_returns_to_its_family) {
+  put_all(w, "20 1 server, 30 20 shell, 40 30 worker");
+  world_group(w, "shells", "Comm", "shell", NULL, NULL);
+  group_servers(w);
+  world_run(w, 0);
+  proctree_end(&w->tree, 20);
+  put(w, 30, 1, "shell");
+  world_run(w, 1);
+  world_assert_members(w, "shells=1 server=1");
+  exec(w, 30, 1, "renamed");
+  world_run(w, 1);
+  world_assert_members(w, "shells=0 server=2 rest=0");
+}
+
+WORLD_TEST(two_rules_of_a_name_count_a_process_once) {
+  put(w, 1, 0, "one");
+  world_group(w, "%{comm}", "Comm", "o*", NULL, NULL)->is_view = true;
+  world_group(w, "%{comm}", "Comm", "*e", NULL, NULL);
+  world_expect(w, 1, "one", "ps_count=1 pss=100k");
+}
+
 WORLD_TEST(orphan_stays_with_its_family) {
   put_all(w, "20 1 server, 30 20 worker");
   world_group(w, "seen", "Comm", "renamed", NULL, NULL)->is_view = true;
@@ -392,7 +414,7 @@ WORLD_TEST(all_processes_of_a_name_get_a_place_that_becomes_free) {
     world_run(w, HOUR);
     for (uint32_t pid = 2; pid < 10; pid += 2)
       put(w, pid, 0, "b");
-    put(w, 11, 0, "c");
+    put(w, 3, 0, "c");
     world_run(w, HOUR);
     world_assert_members(w, "a=1 rest=5");
     assert_int_equal(world_counts(w)->groups_refused, 5);
@@ -546,17 +568,23 @@ WORLD_TEST(a_service_is_let_in_before_newcomers) {
 
 /* --- names that take long to match, beside the time that a cycle has ------ */
 
-/* Puts a process with a command line of more than ORDINARY_MAX bytes. */
-static void put_long(struct world *w, uint32_t pid, uint32_t ppid,
-                     const char *comm) {
+/* Puts a process with a command line of more than ORDINARY_MAX bytes. By its
+ * size an exec shows. */
+static void put_sized(struct world *w, uint32_t pid, uint32_t ppid,
+                      const char *comm, unsigned size) {
   struct fake f = named(pid, ppid, comm);
   char line[ORDINARY_MAX + 2];
 
   memset(line, 'x', sizeof(line) - 1);
   line[sizeof(line) - 1] = '\0';
   f.cmdline = line;
-  f.size = 2000 + (unsigned char)*comm; /* by which an exec shows */
+  f.size = size;
   world_put(w, f);
+}
+
+static void put_long(struct world *w, uint32_t pid, uint32_t ppid,
+                     const char *comm) {
+  put_sized(w, pid, ppid, comm, 2000 + (unsigned char)*comm);
 }
 
 /* Puts n of them from that pid on. */
@@ -688,6 +716,38 @@ WORLD_TEST(process_that_is_matched_again_counts_in_its_old_group) {
   world_run(w, 1);
   assert_null(world_find(w, "a"));
   world_assert(w, "b", "pss=102400");
+}
+
+/* It is counted as a member once: in the group that it was in, or else in the
+ * one that it may have come to. */
+WORLD_TEST(waiting_process_may_be_in_the_group_of_its_new_name) {
+  static const struct {
+    const char *comm;
+    unsigned in_b;
+  } rows[] = {{"a", 0}, {"b", 1}};
+
+  world_group(w, "%{comm}", "CommandLine", "x*", "Comm", "?");
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    const struct usage *a, *b;
+
+    put_long(w, 90, 1, "a");
+    put_long(w, 91, 1, "b");
+    world_run_times(w, 2, 60);
+    put_sized(w, 90, 1, rows[i].comm, 999);
+    put_all_long(w, 10, 10, "n");
+    long_name_ns = 2 * MATCH_BUDGET_NS;
+    world_run(w, 1);
+    long_name_ns = 0;
+    a = &world_find(w, "a")->usage;
+    b = &world_find(w, "b")->usage;
+    assert_int_equal(a->processes, 1);
+    assert_int_equal(a->perhaps, 0);
+    assert_int_equal(b->perhaps, rows[i].in_b);
+    assert_int_equal(b->perhaps_bytes, rows[i].in_b * 100 * KIB);
+    for (uint32_t pid = 10; pid < 20; pid++)
+      proctree_end(&w->tree, pid);
+    world_run(w, 1);
+  }
 }
 
 /* It inherits what its parent is not known to have yet. */

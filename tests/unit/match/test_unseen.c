@@ -89,6 +89,18 @@ WORLD_TEST(name_of_an_unidentified_process_rules_it_out) {
   world_expect(w, 1, "another", "ps_count=0");
 }
 
+/* As with hidepid=1, which shows its pid and nothing of it. */
+WORLD_TEST(process_of_which_all_is_refused_may_be_in_any_group) {
+  world_put(w, collected_process(10, "b"));
+  world_group(w, "first", "Comm", "c", NULL, NULL);
+  world_group(w, "last", "Unit", "a.service", NULL, NULL);
+  world_other(w, "rest");
+  opens_refuse("*", EPERM);
+  world_expect(w, 1, "first", "ps_count=nan");
+  world_assert(w, "last", "ps_count=nan");
+  world_assert(w, "rest", "ps_count=nan");
+}
+
 /* The path shows in which container it is, but not the name of the container.
  */
 WORLD_TEST(container_of_an_unidentified_process_may_have_any_name) {
@@ -130,6 +142,19 @@ WORLD_TEST(parent_of_an_unidentified_process_rules_families_out) {
     world_run(w, 1);
     world_assert(w, "family", "%s", rows[i].count);
   }
+}
+
+WORLD_TEST(unidentified_process_inherits_its_parents_group_alone) {
+  world_group(w, "%{comm}", "Comm", "c?", NULL, NULL)->takes_children = true;
+  world_put(w, collected_process(9, "ca"));
+  world_put(w, collected_process(11, "cb"));
+  world_run(w, 1);
+  world_put(w, collected_process(10, "b"));
+  opens_refuse("stat", EPERM);
+  proctree_print(&w->tree, 10, "status", "PPid:\t9\n");
+  world_run(w, 1);
+  assert_int_equal(world_find(w, "ca")->usage.perhaps, 1);
+  assert_int_equal(world_find(w, "cb")->usage.perhaps, 0);
 }
 
 /* The second rule has the group, and the first may take others. */
