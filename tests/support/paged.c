@@ -22,6 +22,53 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left) {
   return 0;
 }
 
+static bool is_within(uint64_t page, uint64_t first, uint64_t end) {
+  return page >= FIRST + first && page < FIRST + end;
+}
+
+static unsigned categories_of(int fd, uint64_t page) {
+  const struct paged *p = the_paged;
+  uint64_t entry = 0;
+  size_t n = 0;
+
+  assert_int_equal(pagemap_read(fd, page, &entry, 1, &n), 0);
+  return (n == 1 && pagemap_is_present(entry) ? PAGEMAP_PRESENT : 0) |
+         (is_within(page, p->huge, p->huge_end) ? PAGEMAP_HUGE : 0) |
+         (is_within(page, p->zero, p->zero_end) ? PAGEMAP_ZERO : 0);
+}
+
+/* As the kernel does, which stops before a region that has no room. */
+WRAPPED(int, pagemap_scan, int fd, uint64_t start, uint64_t end, unsigned with,
+        unsigned without, struct pagemap_region *regions, size_t max,
+        size_t *ret_n, uint64_t *ret_end);
+int __wrap_pagemap_scan(int fd, uint64_t start, uint64_t end, unsigned with,
+                        unsigned without, struct pagemap_region *regions,
+                        size_t max, size_t *ret_n, uint64_t *ret_end) {
+  size_t n = 0;
+  uint64_t at = start;
+
+  if (!the_paged->can_scan)
+    return __real_pagemap_scan(fd, start, end, with, without, regions, max,
+                               ret_n, ret_end);
+  the_paged->scans++;
+  for (; at < end; at += PAGE) {
+    unsigned has = categories_of(fd, at / PAGE);
+
+    if ((has & with) != with || (has & without) != 0)
+      continue;
+    if (n > 0 && regions[n - 1].end == at) {
+      regions[n - 1].end = at + PAGE;
+      continue;
+    }
+    if (n == max)
+      break;
+    regions[n++] = (struct pagemap_region){at, at + PAGE, with};
+  }
+  *ret_n = n;
+  *ret_end = at;
+  return 0;
+}
+
 void paged_resize(struct paged *p, unsigned pages) {
   struct fake fake = fake_process(10, "giant");
 

@@ -21,6 +21,11 @@ struct paged {
   atomic_uint heartbeat;
   uint64_t now_ns, step_ns; /* CPU time; each question takes the latter, 1 */
   unsigned pauses;
+  /* From Linux 6.7 on: pagemap has PAGEMAP_SCAN, which finds huge pages in
+   * [huge, huge_end) and zero pages in [zero, zero_end); pages after FIRST. */
+  bool can_scan;
+  uint64_t huge, huge_end, zero, zero_end;
+  unsigned scans;
   const char *file; /* that was being read in the last pause */
 };
 

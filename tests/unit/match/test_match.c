@@ -415,19 +415,20 @@ WORLD_TEST(all_processes_of_a_name_get_a_place_that_becomes_free) {
     for (uint32_t pid = 2; pid < 10; pid += 2)
       put(w, pid, 0, "b");
     put(w, 3, 0, "c");
+    put(w, 11, 0, "c");
     world_run(w, HOUR);
-    world_assert_members(w, "a=1 rest=5");
-    assert_int_equal(world_counts(w)->groups_refused, 5);
+    world_assert_members(w, "a=1 rest=6");
+    assert_int_equal(world_counts(w)->groups_refused, 6);
     assert_string_equal(world_diag(w, DIAG_GROUP_REFUSED)->name, "b");
     if (cases[i].ends)
       proctree_end(&w->tree, cases[i].holder);
     else
       exec(w, cases[i].holder, 0, "gone");
     world_run(w, 1);
-    world_assert_members(w, "rest=5");
+    world_assert_members(w, "rest=6");
     world_run(w, HOUR);
-    world_assert_members(w, "b=4 rest=1");
-    assert_int_equal(world_counts(w)->groups_refused, 1);
+    world_assert_members(w, "b=4 rest=2");
+    assert_int_equal(world_counts(w)->groups_refused, 2);
   }
 }
 

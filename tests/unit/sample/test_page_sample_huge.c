@@ -253,6 +253,58 @@ PAGED_TEST(unsure_pages_are_in_the_error_of_a_mapping) {
   assert_true(error >= PAGES * PAGE);
 }
 
+/* --- with PAGEMAP_SCAN --- */
+
+/* It tells of each page if it is in a huge one: the host is not asked. */
+PAGED_TEST(huge_pages_are_unsure_and_small_ones_are_not) {
+  struct page_sample s;
+
+  f->can_scan = true;
+  f->huge_end = HUGE_PAGE;
+  put_meminfo(f, "AnonHugePages", 4096);
+  paged_put(f, 0, PAGES, FAKE_ANON | FAKE_EXCLUSIVE, false);
+  s = sample(f, PAGES);
+  assert_int_equal(s.kinds[PAGE_ANON].pages, PAGES);
+  assert_int_equal(s.kinds[PAGE_ANON].unsure, HUGE_PAGE);
+  assert_near(s.unknown, 0.5);
+  map_beside_shmem(f);
+  paged_put(f, 0, PAGES, FAKE_ANON | FAKE_EXCLUSIVE, false);
+  paged_put(f, PAGES, PAGES, FAKE_FILE, false);
+  s = sample(f, PAGES);
+  assert_true(s.has_census);
+  assert_near(s.unknown, 0.25);
+}
+
+PAGED_TEST(without_counts_the_kernel_knows_the_zero_page) {
+  f->can_scan = true;
+  f->zero = 100;
+  f->zero_end = 140;
+  paged_put(f, 0, PAGES, FAKE_ANON, false);
+  assert_int_equal(sample(f, PAGES).kinds[PAGE_ANON].pages, PAGES - 40);
+}
+
+/* All 64 pages are asked: three of them may be huge by chance. A walk takes a
+ * huge page as one page of 100 ns. */
+PAGED_TEST(a_walk_takes_huge_pages_as_one) {
+  static const unsigned huge[] = {0, 3, 4, 64};
+
+  f->can_scan = true;
+  f->step_ns = 640;
+  fake_pages_map(&f->tree, 10,
+                 &(struct fake_range){START, START + 64 * PAGE, 0, 0}, 1);
+  paged_resize(f, 64);
+  paged_put(f, 0, 64, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  for (size_t i = 0; i < LENGTH(huge); i++) {
+    double part = huge[i] > 3 ? (huge[i] - 3) / 64.0 : 0;
+    struct page_sample s;
+
+    f->huge_end = huge[i];
+    s = sample(f, 64);
+    assert_near(s.huge, part);
+    assert_near(s.walk_page_ns, (1 - part) * 640 / 64 + part * 100 / 512);
+  }
+}
+
 /* --- memory that is present and not resident --- */
 
 /* A third of the pages found is not resident, such as a hugetlbfs that was not
