@@ -89,16 +89,34 @@ WORLD_TEST(name_of_an_unidentified_process_rules_it_out) {
   world_expect(w, 1, "another", "ps_count=0");
 }
 
-/* As with hidepid=1, which shows its pid and nothing of it. */
+/* As with hidepid=1, which shows its pid and nothing of it; or files have run
+ * out. */
 WORLD_TEST(process_of_which_all_is_refused_may_be_in_any_group) {
+  static const int errors[] = {EPERM, EMFILE};
+
   world_put(w, collected_process(10, "b"));
   world_group(w, "first", "Comm", "c", NULL, NULL);
   world_group(w, "last", "Unit", "a.service", NULL, NULL);
   world_other(w, "rest");
-  opens_refuse("*", EPERM);
-  world_expect(w, 1, "first", "ps_count=nan");
-  world_assert(w, "last", "ps_count=nan");
-  world_assert(w, "rest", "ps_count=nan");
+  for (size_t i = 0; i < LENGTH(errors); i++) {
+    opens_refuse("*", errors[i]);
+    world_expect(w, 1, "first", "ps_count=nan");
+    world_assert(w, "last", "ps_count=nan");
+    world_assert(w, "rest", "ps_count=nan");
+  }
+}
+
+WORLD_TEST(zombie_leaves_its_group_empty) {
+  struct fake f = collected_process(10, "b");
+
+  world_put(w, collected_process(1, "init"));
+  world_put(w, f);
+  world_group(w, "g", "Comm", "b", NULL, NULL);
+  world_expect(w, 1, "g", "ps_count=1");
+  f.state = 'Z';
+  f.private_kb = f.shared_kb = 0;
+  world_put(w, f);
+  world_expect(w, 1, "g", "ps_count=0");
 }
 
 /* The path shows in which container it is, but not the name of the container.

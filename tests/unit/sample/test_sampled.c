@@ -126,6 +126,44 @@ TEST(shares_that_are_not_known_are_bounded) {
   }
 }
 
+/* Of 100 pages, 60 are exclusive and 40 are of two: a mean share of 0.8, with a
+ * standard deviation of sqrt(0.06). 1 % of samples as large meet no page of a
+ * kind that 4.6 % of all are of; and of four relatives together, half as many.
+ * The amount that they are of is uncertain by itself. */
+TEST(an_error_is_made_of_shares_and_of_the_amount) {
+  struct page_sums pages = {
+      .found = {100, 60, 80, 70, 0}, .bytes_error = 50e3, .alike = 4};
+  struct sampled s = {.swap = 0};
+  double rare = -log(0.01) / 100 / 2.576 / 2;
+  double pss = hypot(1e6 * sqrt(0.06 / 100), 50e3 * 0.8);
+  double uss = hypot(1e6 * sqrt(0.24 / 100), 50e3 * 0.6);
+
+  for (int n = 1; n <= 2; n++) {
+    sampled_add(&s, PAGE_ANON, &pages, 1e6);
+    assert_near(s.resident[PAGE_ANON], n * 1e6, 0.1);
+    assert_near(s.pss[PAGE_ANON], n * 0.8e6, 0.1);
+    assert_near(s.uss, n * 0.6e6, 0.1);
+    assert_near(s.error.pss[PAGE_ANON].noise, sqrt(n) * pss, 1);
+    assert_near(s.error.uss.noise, sqrt(n) * uss, 1);
+    assert_near(s.error.pss[PAGE_ANON].rare, sqrt(n) * 0.8e6 * rare, 200);
+    assert_near(s.error.uss.rare, sqrt(n) * 0.6e6 * rare, 150);
+  }
+  assert_near(s.error.pss_bound, 0, 0);
+}
+
+/* It is one page, or none: the mean is anything from 0 to 1. */
+TEST(one_page_shows_nothing_of_the_others) {
+  for (uint32_t n = 0; n <= 1; n++) {
+    struct page_sums pages = {.found = {n, n, n, n, 0}};
+    struct sampled s = measure(&pages, 1e6);
+
+    assert_near(s.pss[PAGE_ANON], n ? 1e6 : 0.5e6, 0);
+    assert_near(sampled_spread(&s.error.pss[PAGE_ANON]), 0.5e6, 0);
+    assert_near(s.uss, n ? 1e6 : 0.5e6, 0);
+    assert_near(sampled_spread(&s.error.uss), 0.5e6, 0);
+  }
+}
+
 /* --- what is known of all pages --- */
 
 /* A page of several costs half of it at most, and nothing is exclusive. */
@@ -210,6 +248,67 @@ TEST(sample_that_is_far_off_takes_the_place_of_the_estimate) {
   assert_near(sampled_uss_error(&s.error), 4 * MIB, 1);
 }
 
+static struct rollup estimate_of(double anon) {
+  struct sampled s = {.swap = 0};
+  struct rollup u;
+
+  sampled_add_exclusive(&s, PAGE_ANON, anon);
+  sampled_rollup(&s, &u);
+  return u;
+}
+
+/* Errors of 3 and 4: the weights are as their squares, to the others'. */
+TEST(mean_weighs_a_sample_by_the_errors) {
+  static const struct {
+    double apart, ours, theirs, gain;
+    bool is_news;
+  } rows[] = {{10, 3, 4, 0.64, false},  {-10, 3, 4, 0.64, false},
+              {14, 3, 4, 0.64, false},  {16, 3, 4, 1, false},
+              {-16, 3, 4, 1, false},    {10, 4, 0.5, 0.25, true},
+              {0.5, 4, 0, 0.25, true},  {9, 4, 1.2, 0.25, false},
+              {0.1, 0.01, 1, 1, false}, {9, 5, 1, 0.25, true}};
+
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    struct rollup estimate = estimate_of(100 * MIB);
+    struct sampled s = {.pss[PAGE_ANON] = (100 + rows[i].apart) * MIB,
+                        .error.pss[PAGE_ANON].noise = rows[i].ours * MIB};
+    struct sampled_error its = {
+        .pss[PAGE_ANON] = {.noise = rows[i].theirs * MIB, .lag = MIB}};
+    double gain = rows[i].gain;
+
+    sampled_fuse(&s, &estimate, &its);
+    assert_near(s.pss[PAGE_ANON], (100 + gain * rows[i].apart) * MIB,
+                0.001 * MIB);
+    assert_near(s.error.pss[PAGE_ANON].noise,
+                hypot(gain * rows[i].ours, (1 - gain) * rows[i].theirs) * MIB,
+                0.001 * MIB);
+    /* A fourth of what is new in the lag, or all of it. */
+    assert_near(s.error.pss[PAGE_ANON].lag,
+                (rows[i].is_news ? rows[i].apart : 0.75 + rows[i].apart / 4) *
+                    MIB,
+                0.001 * MIB);
+  }
+}
+
+/* Ten samples that all agreed have seen as many pages more; not more than they
+ * have together is claimed. */
+TEST(pages_that_none_of_the_samples_has_met_are_rarer) {
+  struct rollup estimate = estimate_of(100 * MIB);
+  struct sampled_error its = {.pss[PAGE_ANON].rare = 2 * MIB};
+
+  for (int i = 1; i <= 30; i++) {
+    struct sampled s = {.pss[PAGE_ANON] = 100 * MIB,
+                        .error.pss[PAGE_ANON].rare = 2 * MIB};
+    double before = its.pss[PAGE_ANON].rare;
+
+    sampled_fuse(&s, &estimate, &its);
+    its = s.error;
+    assert_true(its.pss[PAGE_ANON].rare < before);
+    assert_true(its.pss[PAGE_ANON].rare >= 2.0 * MIB / (1 + i));
+  }
+  assert_near(its.pss[PAGE_ANON].rare, 2 * MIB / 10.0, MIB / 40.0);
+}
+
 /* Half of the estimate had no chance to be drawn, and is not as it was taken to
  * be. The next sample counts for more, and the mean of the two is within its
  * error. */
@@ -258,6 +357,35 @@ TEST(parts_add_up) {
     assert_true(u.bytes[ROLLUP_SWAP_PSS] <= u.bytes[ROLLUP_SWAP]);
     assert_int_equal(u.bytes[ROLLUP_RSS] % 1024, 0);
   }
+}
+
+/* 100 KiB of anonymous memory cost 80, and 60 KiB of files 30; 90 are its own,
+ * and half of what files cost is shmem. Swap is shared as anonymous memory. */
+TEST(a_rollup_has_the_parts_of_a_sample) {
+  static const struct {
+    enum rollup_field field;
+    unsigned kib;
+  } rows[] = {{ROLLUP_RSS, 160},          {ROLLUP_ANONYMOUS, 100},
+              {ROLLUP_PSS, 110},          {ROLLUP_PSS_ANON, 80},
+              {ROLLUP_PSS_FILE, 15},      {ROLLUP_PSS_SHMEM, 15},
+              {ROLLUP_PRIVATE_DIRTY, 85}, {ROLLUP_PRIVATE_CLEAN, 5},
+              {ROLLUP_SHARED_DIRTY, 45},  {ROLLUP_SHARED_CLEAN, 25},
+              {ROLLUP_SWAP, 10},          {ROLLUP_SWAP_PSS, 8}};
+  struct sampled s = {.resident = {100 * KIB, 60 * KIB},
+                      .pss = {80 * KIB, 30 * KIB},
+                      .uss = 90 * KIB,
+                      .shmem_part = 0.5,
+                      .swap = 10 * KIB + 512};
+  struct rollup u;
+
+  sampled_rollup(&s, &u);
+  for (size_t i = 0; i < LENGTH(rows); i++)
+    if (u.bytes[rows[i].field] != rows[i].kib * KIB)
+      fail_msg("field %d: %.1f KiB", rows[i].field,
+               (double)u.bytes[rows[i].field] / 1024);
+  s = (struct sampled){.swap = 10 * KIB};
+  sampled_rollup(&s, &u);
+  assert_int_equal(u.bytes[ROLLUP_SWAP_PSS], 10 * KIB);
 }
 
 /* pagemap does not say whether a page was written, referenced, locked, lazily
