@@ -106,7 +106,8 @@ FIXTURE_TEST(amounts_are_counted_by_mapping_and_kind) {
   const struct part parts[] = {{0, 40, "/a", 0},
                                {40, 10, "/none", 0},
                                {200, 60, "/a", "r--p"},
-                               {300, 19, "/dev/shm/b", "rw-s"}};
+                               {300, 19, "/dev/shm/b", "rw-s"},
+                               {400, 1, "/one", 0}};
 
   map(f, parts, LENGTH(parts));
   paged_put(&f->in, 0, 30, FAKE_FILE | FAKE_EXCLUSIVE, true);
@@ -115,10 +116,11 @@ FIXTURE_TEST(amounts_are_counted_by_mapping_and_kind) {
   paged_put(&f->in, 240, 20, FAKE_ANON, true);
   paged_put(&f->in, 300, 7, FAKE_FILE | FAKE_EXCLUSIVE, true);
   paged_put(&f->in, 307, 12, FAKE_FILE, true);
+  paged_put(&f->in, 400, 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
   fake_pages_count(&f->in.tree, FRAME + 30, 10, 2);
   fake_pages_count(&f->in.tree, FRAME + 240, 20, 2);
   fake_pages_count(&f->in.tree, FRAME + 307, 12, 3);
-  resize(f, 60, 40 + 19);
+  resize(f, 60 + 1, 40 + 19);
   take_sample(f, 1000); /* more than there are */
   assert_true(get(f, "/a", ROLLUP_PRIVATE_DIRTY) == 40);
   assert_true(get(f, "/a", ROLLUP_SHARED_DIRTY) == 20);
@@ -130,6 +132,7 @@ FIXTURE_TEST(amounts_are_counted_by_mapping_and_kind) {
   assert_true(get(f, "/dev/shm/b", ROLLUP_SHARED_DIRTY) == 12);
   assert_true(get(f, "/dev/shm/b", ROLLUP_SHARED_CLEAN) == 0);
   assert_true(get(f, "/dev/shm/b", ROLLUP_ANONYMOUS) == 0);
+  assert_true(get(f, "/one", ROLLUP_RSS) == 1);
   assert_false(is_known(f, "/a", ROLLUP_SWAP_PSS));
   assert_false(is_known(f, "/a", ROLLUP_SWAP));
   assert_false(is_known(f, "/a", ROLLUP_PSS_ANON));
@@ -189,8 +192,9 @@ FIXTURE_TEST(without_mapcounts_pss_is_known_of_exclusive_pages_alone) {
 
   map(f, parts, LENGTH(parts));
   paged_put(&f->in, 0, 160, FAKE_ANON | FAKE_EXCLUSIVE, false);
+  paged_put(&f->in, 60, 40, FAKE_FILE | FAKE_EXCLUSIVE, false);
   paged_put(&f->in, 160, 40, FAKE_ANON, false);
-  resize(f, 200, 0);
+  resize(f, 160, 40);
   take_sample(f, 1000);
   assert_true(get(f, "/a", ROLLUP_PSS) == 100);
   assert_false(is_known(f, "/b", ROLLUP_PSS));
