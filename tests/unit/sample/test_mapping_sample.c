@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,11 +150,56 @@ FIXTURE_TEST(no_mapping_has_more_than_its_pages) {
   resize(f, 10100, 0);
   for (uint64_t seed = 1; seed <= 20; seed++) {
     assert_int_equal(read_sample(f, 148, seed), 0);
+    /* 2.6 standard deviations of a sample of 148 in which it is found once, and
+     * its share could be anything */
+    if (found_in(f, "/a") == 1)
+      assert_true(error_of(f, "/a") > 2.6 * 10100 / 148);
     if (found_in(f, "/a") < 2)
       continue;
     assert_true(get(f, "/a", ROLLUP_RSS) == 100);
     assert_true(get(f, "/b", ROLLUP_RSS) == 10000);
   }
+}
+
+/* Also if more has come where there was no mapping yet. */
+FIXTURE_TEST(mappings_of_a_page_have_it) {
+  const struct part parts[] = {
+      {0, 1, "/a", 0}, {10, 1, "/b", 0}, {20, 1, "/c", 0}};
+
+  for (size_t n = 1; n <= LENGTH(parts); n++) {
+    map(f, parts, n);
+    paged_put(&f->in, parts[n - 1].at, 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
+    for (unsigned more = 0; more < 2; more++) {
+      resize(f, (unsigned)n + more, 0);
+      take_sample(f, 100);
+      for (size_t i = 0; i < n; i++)
+        assert_true(get(f, parts[i].name, ROLLUP_RSS) == 1);
+    }
+  }
+}
+
+/* The first mapping of the table is the rest. */
+FIXTURE_TEST(names_beyond_the_limit_are_sampled_together) {
+  const unsigned n = MAPPING_NAMES_MAX + 20;
+  struct fake_range *ranges = calloc(n, sizeof(*ranges));
+  char(*names)[16] = calloc(n, sizeof(*names));
+  const struct mapping *rest;
+
+  for (unsigned i = 0; i < n; i++) {
+    snprintf(names[i], sizeof(names[i]), "/%u", i);
+    ranges[i] = (struct fake_range){(FIRST + i) * PAGE, (FIRST + i + 1) * PAGE,
+                                    NULL, names[i]};
+  }
+  fake_pages_map(&f->in.tree, 10, ranges, n);
+  paged_put(&f->in, 0, n, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  resize(f, n, 0);
+  take_sample(f, n);
+  rest = &f->table.mappings[0];
+  assert_in_range(rest->pages_sampled, 20, 21);
+  assert_int_equal(rest->sum.bytes[ROLLUP_PSS], rest->pages_sampled * PAGE);
+  assert_true(get(f, "/0", ROLLUP_PSS) == 1);
+  free(ranges);
+  free(names);
 }
 
 /* One of them is wholly resident: it cannot have more, however often it is
@@ -263,6 +309,11 @@ FIXTURE_TEST(shares_are_uncertain) {
   /* 2.6 standard deviations of the mean of 400 shares of 0.5 and 1 */
   assert_true(fabs(error_of(f, "/a") - 2.6 * 5000 * 0.25 / 20) < 3);
   assert_true(fabs(get(f, "/a", ROLLUP_PSS) - 3750) < error_of(f, "/a"));
+  /* 4.6 of 400 may be shared, and cost nothing, if none was found to be */
+  fake_pages_count(&f->in.tree, FRAME, 5000, 1);
+  paged_put(&f->in, 0, 5000, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  take_sample(f, 400);
+  assert_true(fabs(error_of(f, "/a") - 5000 * 4.6 / 400) < 1);
 }
 
 /* Two of the same: one may have what the other lacks. */
