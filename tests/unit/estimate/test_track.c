@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "estimate/track.h"
 
@@ -101,7 +102,242 @@ TEST(a_newcomer_starts_with_the_counters_of_its_family) {
   assert_int_equal(parent.role, ROLE_PARENT);
 }
 
+/* It shared memory when it was read, which only now is seen. */
+TEST(a_reading_before_the_fork_was_seen_is_of_a_relative) {
+  struct fork_family family = {.members = 2};
+  struct track parent = {.family = &family, .kinship = KINSHIP_HEAD};
+  struct track child = {.kinship = KINSHIP_ALONE, .baseline.at_ns = 1};
+
+  assert_int_equal(fork_family_join(&child, &parent), 0);
+  assert_int_equal(child.baseline.relatives, 3);
+  assert_int_equal(family.changes, 1);
+}
+
+TEST(a_family_begins_with_what_its_founder_counts) {
+  struct track parent = {.kinship = KINSHIP_ALONE, .group_pages = 100};
+  struct track child = {.kinship = KINSHIP_ALONE, .family_pages = 9};
+
+  assert_int_equal(fork_family_join(&child, &parent), 0);
+  assert_int_equal(parent.family->members, 2);
+  assert_int_equal(parent.family_pages, 100);
+  assert_true(parent.family->sharing.now == 100.0);
+  assert_int_equal(child.family_pages, 0);
+  assert_true(parent.family->cow_breaks == 1.0);
+  assert_true(parent.family->newborns.breaks < 0);
+  assert_true(parent.family->newborns.file_share < 0);
+  fork_family_leave(&parent);
+  fork_family_leave(&child);
+}
+
+/* Its size at a baseline has two bytes. */
+TEST(size_of_a_family_has_a_limit) {
+  struct fork_family family = {.members = UINT16_MAX - 1};
+  const struct track t = {.family = &family};
+
+  assert_int_equal(fork_family_size(&t), UINT16_MAX - 1);
+  family.members = 3 * UINT16_MAX;
+  assert_int_equal(fork_family_size(&t), UINT16_MAX);
+}
+
+/* --- sets --- */
+
+static void assert_near(double is, double expected) {
+  if (!(fabs(is - expected) < 1e-9))
+    fail_msg("%.9f and not %.9f", is, expected);
+}
+
+static void assert_set(const struct sharing *s, double before, double left,
+                       double now, double moved) {
+  assert_near(s->before, before);
+  assert_near(s->left, left);
+  assert_near(s->now, now);
+  assert_near(s->moved, moved);
+}
+
+/* 100 pages were mapped 100 times, of which 20 were of members that have gone;
+ * now 160 times, with 10 that members have mapped themselves. */
+TEST(share_of_a_page_goes_by_how_often_it_is_mapped) {
+  struct sharing s = {.before = 100, .left = 80, .now = 160, .moved = 10};
+  struct sharing_since since = SHARING_JUST_READ;
+
+  sharing_advance(&s, &since);
+  assert_near(since.share, 100 / 160.0);
+  assert_near(since.moved_pages, 30);
+  assert_near(since.moved, 30 / 160.0);
+  s = (struct sharing){.before = 160, .left = 160, .now = 40, .moved = 120};
+  sharing_advance(&s, &since);
+  assert_near(since.share, 100 / 40.0);
+  assert_near(since.moved_pages, 150);
+  assert_near(since.moved, 30 / 160.0 + 120 / 160.0);
+  sharing_advance(&s, &since);
+  assert_near(since.moved, 1);
+  /* Nothing is known of a set that had no page, or has none. */
+  s = (struct sharing){.before = 0, .now = 5, .moved = 5};
+  assert_near(sharing_change(&s), 1);
+  s = (struct sharing){.before = 5, .now = 0};
+  assert_near(sharing_change(&s), 1);
+}
+
+/* Three are in a group; the second comes, the third goes. */
+TEST(a_set_counts_the_pages_of_its_members_once_in_a_cycle) {
+  struct cycle cycle = {.now_ns = 1, .page_size = 4096};
+  struct sharing set = {0};
+  struct track t[3] = {0};
+
+  for (int i = 0; i < 3; i++)
+    t[i] = (struct track){.group_set = &set, .kinship = KINSHIP_ALONE};
+  t[0].now.shared_pages = 100;
+  t[2].now.shared_pages = 30;
+  track_count(&cycle, &t[0]);
+  track_count(&cycle, &t[2]);
+  assert_set(&set, 0, 0, 130, 130);
+  cycle.now_ns = 2;
+  t[0].now.shared_pages = 90;
+  t[1].now.shared_pages = 50;
+  track_count(&cycle, &t[0]);
+  track_count(&cycle, &t[1]);
+  assert_set(&set, 130, 100, 140, 10 + 50);
+  assert_int_equal(t[0].group_pages, 90);
+  /* A reading shows that 25 of its pages are mapped by no other. */
+  t[1].baseline =
+      (struct baseline){.at_ns = 2,
+                        .rollup = {.known = UINT32_MAX,
+                                   .bytes = {[ROLLUP_PRIVATE_CLEAN] = 25 * PAGE,
+                                             [ROLLUP_PSS_FILE] = 30 * PAGE,
+                                             [ROLLUP_PSS] = 30 * PAGE,
+                                             [ROLLUP_RSS] = 50 * PAGE}}};
+  track_correct_count(&cycle, &t[1], 50);
+  assert_set(&set, 130, 100, 115, 60);
+  cycle.now_ns = 3;
+  track_count(&cycle, &t[0]);
+  track_count(&cycle, &t[1]);
+  assert_set(&set, 115, 115, 115, 0);
+}
+
+/* 10 pages of the parent and 20 and 30 of children are in the set of the
+ * family, and those of the parent in that of the group. */
+TEST(a_family_counts_in_its_group_by_its_head) {
+  struct cycle cycle = {.now_ns = 1, .page_size = 4096};
+  struct sharing set = {0};
+  struct fork_family family = {.members = 3};
+  struct track t[3] = {0};
+
+  for (unsigned i = 0; i < 3; i++) {
+    t[i] = (struct track){.group_set = &set,
+                          .family = &family,
+                          .kinship = i ? KINSHIP_CHILD : KINSHIP_HEAD,
+                          .now.shared_pages = 10 * (i + 1)};
+    track_count(&cycle, &t[i]);
+  }
+  assert_set(&set, 0, 0, 10, 10);
+  assert_set(&family.sharing, 0, 0, 60, 60);
+  assert_int_equal(t[1].group_pages, 0);
+  track_correct_count(&cycle, &t[1], 25);
+  assert_set(&set, 0, 0, 10, 10);
+  assert_near(family.sharing.now, 65);
+  /* The first child that is counted takes its place, with what it had. */
+  fork_family_leave(&t[0]);
+  cycle.now_ns = 2;
+  track_count(&cycle, &t[1]);
+  track_count(&cycle, &t[2]);
+  assert_set(&set, 10 + 25, 25, 20, 5);
+  assert_int_equal(t[1].kinship, KINSHIP_HEAD);
+  assert_int_equal(t[2].kinship, KINSHIP_CHILD);
+  assert_int_equal(t[1].group_pages, 20);
+}
+
+/* The one that is left goes on with its group, once those that went are not
+ * counted any more. */
+TEST(a_process_shares_with_its_family_while_it_has_one) {
+  struct sharing set = {0};
+  struct fork_family family = {.members = 2};
+  struct track t = {.group_set = &set};
+
+  assert_ptr_equal(track_set(&t), &set);
+  assert_ptr_equal(track_audit(&t), &set.audit);
+  t.family = &family;
+  assert_ptr_equal(track_set(&t), &family.sharing);
+  assert_ptr_equal(track_audit(&t), &family.sharing.audit);
+  family.members = 1;
+  assert_ptr_equal(track_set(&t), &set);
+  family.sharing.before = 1;
+  assert_ptr_equal(track_set(&t), &family.sharing);
+}
+
 /* --- changes --- */
+
+/* From 256 KiB on that it shares, or while it is in a fork. */
+TEST(faults_are_asked_where_they_can_copy_memory) {
+  struct track t = {.baseline.at_ns = 1};
+
+  t.baseline.rollup = (struct rollup){
+      .known = UINT32_MAX,
+      .bytes = {[ROLLUP_ANONYMOUS] = MIB,
+                [ROLLUP_PSS_ANON] = MIB - ROLLUP_COW_LEAST_BYTES}};
+  assert_true(track_wants_faults(&t));
+  t.baseline.rollup.bytes[ROLLUP_PSS_ANON]++;
+  assert_false(track_wants_faults(&t));
+  t.role = ROLE_PARENT;
+  assert_true(track_wants_faults(&t));
+  t.role = ROLE_NONE;
+  t.baseline.rollup.bytes[ROLLUP_PSS_ANON] = 0;
+  t.baseline.at_ns = 0;
+  assert_false(track_wants_faults(&t));
+}
+
+/* And a bound that was higher stays until the next reading. */
+TEST(relatives_move_by_those_that_came_or_went) {
+  static const struct {
+    uint16_t before;
+    uint32_t now;
+    double at_least, moved;
+  } rows[] = {{2, 4, 0, 0.5}, {4, 2, 0, 0.5},    {4, 4, 0, 0},
+              {0, 4, 0, 0},   {3, 4, 0.2, 0.25}, {3, 4, 0.5, 0.5}};
+
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    struct fork_family family = {.members = rows[i].now};
+    const struct track t = {.family = &family,
+                            .baseline.relatives = rows[i].before,
+                            .relatives_moved = rows[i].at_least};
+
+    assert_near(track_relatives_moved(&t), rows[i].moved);
+  }
+}
+
+/* A fault maps 64 KiB of a file, or a page that is as large. */
+TEST(faults_that_mapped_files_have_copied_nothing) {
+  static const struct {
+    uint64_t page_size;
+    uint32_t faults, shared_pages;
+    uint64_t pages;
+  } rows[] = {{4096, 100, 0, 100},   {4096, 100, 320, 80}, {4096, 10, 320, 0},
+              {16384, 100, 320, 20}, {65536, 100, 30, 70}, {262144, 9, 3, 6}};
+
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    const struct cycle cycle = {.page_size = rows[i].page_size};
+    const struct observation at = {.minor_faults = rows[i].faults,
+                                   .shared_pages = rows[i].shared_pages};
+
+    assert_int_equal(track_faulted_bytes(&cycle, &at),
+                     rows[i].pages * rows[i].page_size);
+  }
+}
+
+/* At most what it shares. The counter goes round. */
+TEST(what_relatives_copied_is_shared_no_more) {
+  struct fork_family family = {.members = 2};
+  struct track t = {.family = &family, .told.cow_broken = UINT64_MAX - 1023};
+
+  t.baseline.rollup = (struct rollup){
+      .known = UINT32_MAX,
+      .bytes = {[ROLLUP_ANONYMOUS] = 3 * MIB, [ROLLUP_PSS_ANON] = 2 * MIB}};
+  family.told.cow_broken = 1024 * 999;
+  assert_int_equal(track_broken_by_relatives(&t), 1000);
+  family.told.cow_broken = 1024 * 5 * MIB;
+  assert_int_equal(track_broken_by_relatives(&t), MIB);
+  t.family = NULL;
+  assert_int_equal(track_broken_by_relatives(&t), 0);
+}
 
 /* 4 MiB came of files, and 6 MiB of anonymous memory, 2 of them from swap. */
 TEST(a_change_is_what_statm_and_swap_differ_by) {

@@ -114,6 +114,7 @@ FIXTURE_TEST(mappings_without_resident_pages_are_left_out) {
       {"/memfd", "rw-s", true, false},
       {"/dev/shm/x", "rw-s", true, true},
       {"/dev/zero (deleted)", "rw-s", true, true},
+      {"/dev/zero", "rw-s", true, true},
       {"/memfd:heap (deleted)", "rw-s", true, true},
       {"/SYSV00000000 (deleted)", "rw-s", true, true},
       {"[anon_shmem:x]", "rw-s", true, true},
@@ -227,6 +228,13 @@ FIXTURE_TEST(ranges_are_limited) {
   fake_pages_map(&f->in.tree, 10, ranges, n - 1);
   assert_int_equal(read_layout(f, n - 1), 0);
   assert_int_equal(count_pages(f), n - 1);
+  /* Neighbours are one. */
+  for (size_t i = 0; i < n; i++)
+    ranges[i] = (struct fake_range){START + i * PAGE, START + (i + 1) * PAGE,
+                                    NULL, NULL};
+  fake_pages_map(&f->in.tree, 10, ranges, n);
+  assert_int_equal(read_layout(f, n), 0);
+  assert_int_equal(count_pages(f), n);
   free(ranges);
 }
 
@@ -265,6 +273,26 @@ FIXTURE_TEST(sparse_layout_is_refined_to_present_pages) {
   }
   /* A call finds 256 regions at most, of the 513. */
   assert_int_equal(f->in.scans, 3);
+}
+
+/* Two mappings have a third between them that is left out, and one window is
+ * full. */
+FIXTURE_TEST(refining_stays_within_mappings) {
+  const struct fake_range ranges[] = {
+      {START, START + 100 * PAGE, NULL, NULL},
+      {START + 100 * PAGE, START + 200 * PAGE, "rw-s", "/dev/card0"},
+      {START + 200 * PAGE, START + 8192 * PAGE, NULL, NULL}};
+
+  fake_pages_map(&f->in.tree, 10, ranges, LENGTH(ranges));
+  paged_put(&f->in, 0, 8192, 0, false);
+  paged_put(&f->in, 90, 120, FAKE_ANON, false);
+  paged_put(&f->in, 1024, 1024, FAKE_ANON, false);
+  for (int can_scan = 0; can_scan < 2; can_scan++) {
+    f->in.can_scan = can_scan;
+    assert_int_equal(read_layout(f, 100), 0);
+    assert_int_equal(count_pages(f), 10 + 10 + 1024);
+    assert_ordered(f);
+  }
 }
 
 /* Ranges that were not refined stay as they are. */
