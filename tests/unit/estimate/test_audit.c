@@ -191,3 +191,178 @@ TEST(parts_by_cause_add_up_to_the_error) {
   assert_true(e.pss_parts[CAUSE_KSM] == all.bytes[CAUSE_KSM]);
   assert_true(e.pss_parts[CAUSE_STATM] == all.bytes[CAUSE_STATM]);
 }
+
+/* --- calculated by hand --- */
+
+static void assert_about(double is, double expected) {
+  if (!(fabs(is - expected) <= 1e-3 * (1 + fabs(expected))))
+    fail_msg("%f and not %f", is, expected);
+}
+
+/* The part of its squared bound that an error has: with a blank audit. */
+static double part_at_first(void) {
+  const struct audit blank = {.cycle_ns = 0};
+  const struct bounds x = exposed(CAUSE_FILES, 1);
+
+  return pow(pss(&blank, &x, AUDIT_EXPECTED), 2);
+}
+
+/* How much one lesson counts, beside what was thought before it. */
+static double weight_of_lesson(void) {
+  struct audit a = {.cycle_ns = 0};
+  const struct bounds x = exposed(CAUSE_FILES, 1);
+
+  learn(&a, &x, 1, 1, 0);
+  return (pow(pss(&a, &x, AUDIT_EXPECTED), 2) - part_at_first()) /
+         (1 - part_at_first());
+}
+
+/* The part that is expected after a first lesson that shows this one. */
+static double learnt(double part) {
+  double weight = weight_of_lesson();
+
+  return part * weight + part_at_first() * (1 - weight);
+}
+
+TEST(causes_add_up_by_squares_and_sure_ones_as_they_are) {
+  const struct audit blank = {.cycle_ns = 0};
+  struct bounds x = exposed(CAUSE_FILES, 300);
+  double one;
+
+  one = pss(&blank, &x, AUDIT_EXPECTED);
+  x.bytes[CAUSE_COPIES] = 400;
+  assert_about(pss(&blank, &x, AUDIT_EXPECTED), one * 5 / 3);
+  assert_about(uss(&blank, &x, AUDIT_EXPECTED), one * 5 / 3 * sqrt(2));
+  x.bytes[CAUSE_KSM] = 7000;
+  assert_about(pss(&blank, &x, AUDIT_EXPECTED), one * 5 / 3 + 7000);
+  assert_about(uss(&blank, &x, AUDIT_EXPECTED), one * 5 / 3 * sqrt(2) + 14000);
+}
+
+TEST(lessons_count_more_the_more_there_are) {
+  double weight = weight_of_lesson();
+  struct audit a = {.cycle_ns = 0};
+  struct bounds x = exposed(CAUSE_FILES, 1);
+
+  assert_true(weight > 0.1 && weight < 0.3);
+  learn(&a, &x, 2, 1, 0);
+  assert_about(pow(pss(&a, &x, AUDIT_EXPECTED), 2),
+               1 - (1 - part_at_first()) * pow(1 - weight, 2));
+}
+
+/* All members that were read in a cycle count alike. */
+TEST(errors_of_a_cycle_count_by_their_mean_square) {
+  static const double times[] = {1, 1.96, 6.5};
+  struct audit a = {.cycle_ns = 0};
+  struct bounds x = exposed(CAUSE_FILES, 1000);
+
+  for (unsigned i = 1; i <= 200; i++) {
+    audit_learn(&a, i * SECOND, &x, &(struct audit_lesson){.pss_off = 100});
+    audit_learn(&a, i * SECOND, &x, &(struct audit_lesson){.pss_off = -700});
+  }
+  for (int level = AUDIT_EXPECTED; level <= AUDIT_PUBLISHED; level++)
+    assert_about(pss(&a, &x, (enum audit_level)level), 500 * times[level]);
+}
+
+/* It was 800 in one cycle, and 100 in the next ten: readings are chosen by what
+ * is between the mean and the highest, and this is published. */
+TEST(the_highest_error_of_late_is_published) {
+  struct audit a = {.cycle_ns = 0};
+  struct bounds x = exposed(CAUSE_FILES, 1000);
+  double mean, highest;
+
+  learn(&a, &x, 100, 800, 0);
+  learn(&a, &x, 10, 100, 0);
+  mean = pss(&a, &x, AUDIT_EXPECTED);
+  highest = pss(&a, &x, AUDIT_PUBLISHED) / 6.5;
+  assert_true(mean < 600 && highest > 650 && highest < 800);
+  assert_about(pss(&a, &x, AUDIT_CHOSEN), 1.96 * sqrt(mean * highest));
+}
+
+TEST(an_error_is_taken_for_its_bound_at_most) {
+  struct audit a = {.cycle_ns = 0};
+  struct bounds x = exposed(CAUSE_FILES, 1000);
+
+  learn(&a, &x, 200, -5000, 0);
+  assert_about(pss(&a, &x, AUDIT_EXPECTED), 1000);
+}
+
+/* Of two causes that were as likely each has half of an error of 600, and the
+ * other half of the doubt about it stays. The same with a noise as likely. */
+TEST(a_lesson_is_split_by_what_was_expected) {
+  double own = part_at_first() * 1e6;
+  double part = (0.25 * 600 * 600 + 0.5 * own) / 1e6;
+  struct bounds files = exposed(CAUSE_FILES, 1000), both = files;
+  struct audit a = {.cycle_ns = 0}, noisy = {.cycle_ns = 0};
+  double uss_square;
+
+  both.bytes[CAUSE_COPIES] = 1000;
+  learn(&a, &both, 1, 600, 0);
+  assert_about(pss(&a, &files, AUDIT_EXPECTED), 1000 * sqrt(learnt(part)));
+  audit_learn(&noisy, SECOND, &files,
+              &(struct audit_lesson){.pss_off = 600,
+                                     .pss_noise = sqrt(own),
+                                     .uss_off = 400,
+                                     .uss_noise = sqrt(2 * own)});
+  assert_about(pss(&noisy, &files, AUDIT_EXPECTED), 1000 * sqrt(learnt(part)));
+  /* Half of an error of uss, by that of Pss; twice was thought at first. */
+  uss_square = (0.25 * 400 * 400 + 0.5 * 2 * own) / (part * 1e6);
+  uss_square = uss_square * weight_of_lesson() + 2 * (1 - weight_of_lesson());
+  assert_about(uss(&noisy, &files, AUDIT_EXPECTED),
+               1000 * sqrt(learnt(part) * fmin(uss_square, 2)));
+}
+
+/* Only what exceeds what is sure is an error; of uss twice as much is. */
+TEST(what_is_sure_explains_an_error_first) {
+  struct audit a = {.cycle_ns = 0}, b = {.cycle_ns = 0};
+  struct bounds x = exposed(CAUSE_FILES, 1000), with = x;
+
+  with.bytes[CAUSE_READING] = 200;
+  for (int i = 0; i < 50; i++) {
+    learn(&a, &with, 1, i % 2 ? -500 : 500, i % 2 ? 450 : -450);
+    learn(&b, &x, 1, i % 2 ? -300 : 300, i % 2 ? 50 : -50);
+  }
+  assert_about(pss(&a, &x, AUDIT_EXPECTED), pss(&b, &x, AUDIT_EXPECTED));
+  assert_about(uss(&a, &x, AUDIT_EXPECTED), uss(&b, &x, AUDIT_EXPECTED));
+}
+
+/* While KSM works, or where no cause is left. */
+TEST(nothing_is_learnt_of_an_error_without_a_cause) {
+  const struct audit blank = {.cycle_ns = 0};
+  struct bounds x = exposed(CAUSE_FILES, 1000), ksm = x;
+  struct bounds none = exposed(CAUSE_FILES, 0);
+  struct audit a = blank;
+
+  ksm.bytes[CAUSE_KSM] = 1;
+  learn(&a, &ksm, 10, 900, 900);
+  learn(&a, &none, 10, 900, 900);
+  assert_about(pss(&a, &x, AUDIT_EXPECTED), pss(&blank, &x, AUDIT_EXPECTED));
+  assert_about(uss(&a, &x, AUDIT_EXPECTED), uss(&blank, &x, AUDIT_EXPECTED));
+}
+
+/* Errors of 3, 3 and -1: of products of two, 9 - 3 - 3 are left of 15. */
+TEST(common_part_is_that_of_products_of_two) {
+  static const struct {
+    double off[3], common;
+  } rows[] = {{{3, 3, -1}, 0.2}, {{3, 3, 3}, 1},    {{-3, -1, 0}, 1},
+              {{3, -3, 1}, 0},   {{-1, 3, 3}, 0.2}, {{0, 3, 0}, 1}};
+
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    struct audit a = {.cycle_ns = 0};
+    struct bounds x = exposed(CAUSE_FILES, 1000);
+    struct audit_errors e;
+    double all;
+
+    for (unsigned cycle = 1; cycle <= 200; cycle++)
+      for (int m = 0; m < 3; m++)
+        audit_learn(&a, cycle * SECOND, &x,
+                    &(struct audit_lesson){.pss_off = 100 * rows[i].off[m]});
+    x.bytes[CAUSE_KSM] = 50;
+    audit_errors(&a, &x, AUDIT_PUBLISHED, &e);
+    all = 6.5 * 100 *
+          sqrt((pow(rows[i].off[0], 2) + pow(rows[i].off[1], 2) +
+                pow(rows[i].off[2], 2)) /
+               3);
+    assert_about(e.pss.common, 50 + all * sqrt(rows[i].common));
+    assert_about(e.pss.independent, all * sqrt(1 - rows[i].common));
+  }
+}

@@ -3,6 +3,8 @@
  */
 #include "test.h"
 
+#include <math.h>
+
 #include "base/duration.h"
 #include "estimate/estimator.h"
 
@@ -168,4 +170,117 @@ TEST(without_anonymous_memory_nothing_of_it_is_shared) {
   r = sharing(2, 2, 2, 8);
   baseline_take(&b, &r, &o, 4096);
   assert_true(baseline_anonymous_share(&b) == 0.75);
+}
+
+/* --- what a reading says, calculated by hand --- */
+
+static void assert_near(double is, double expected) {
+  if (!(fabs(is - expected) <= 1e-6 * (1 + fabs(expected))))
+    fail_msg("%f and not %f", is, expected);
+}
+
+/* 8 MiB of its own, and 2 that it shares by copy on write with another; it pays
+ * 3 for 12 MiB of files, and 1 for 4 MiB of shmem. */
+static struct baseline taken(uint16_t relatives) {
+  struct rollup r = sharing(8, 2, 2, 0);
+  const struct observation o = {.resident_pages = 26 * MIB / PAGE + 3,
+                                .shared_pages = 16 * MIB / PAGE,
+                                .vm_swap_kb = 4096};
+  struct baseline b;
+
+  r.bytes[ROLLUP_RSS] = 26 * MIB;
+  r.bytes[ROLLUP_PSS_FILE] = 3 * MIB;
+  r.bytes[ROLLUP_PSS_SHMEM] = MIB;
+  r.bytes[ROLLUP_PSS] = 13 * MIB;
+  r.bytes[ROLLUP_SWAP] = 4 * MIB;
+  r.bytes[ROLLUP_SWAP_PSS] = 3 * MIB;
+  baseline_take(&b, &r, &o, PAGE);
+  b.relatives = relatives;
+  return b;
+}
+
+/* 1 MiB that others pay is an n-th less than all that is shared. */
+TEST(what_is_shared_follows_from_the_number_of_relatives) {
+  static const struct {
+    uint16_t relatives;
+    double shared_mib, share;
+  } rows[] = {
+      {0, 2, 0.5}, {1, 2, 0.5}, {2, 2, 0.5}, {4, 4 / 3., 0.25}, {5, 1.25, 0.2}};
+
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    struct baseline b = taken(rows[i].relatives);
+
+    assert_int_equal(baseline_cow_shared(&b),
+                     (uint64_t)(rows[i].shared_mib * (double)MIB));
+    assert_near(baseline_cow_share(&b), rows[i].share);
+    assert_int_equal(b.off_pages, 3);
+  }
+}
+
+/* It is not more than there is, and nothing where all is private. */
+TEST(not_more_is_shared_than_anonymous_memory) {
+  struct baseline b = taken(2);
+
+  b.rollup.bytes[ROLLUP_PSS_ANON] = 4 * MIB;
+  assert_int_equal(baseline_cow_shared(&b), 10 * MIB);
+  assert_near(baseline_cow_share(&b), 0.4);
+  b.rollup.bytes[ROLLUP_PSS_ANON] = 10 * MIB;
+  assert_int_equal(baseline_cow_shared(&b), 0);
+  assert_near(baseline_cow_share(&b), 0);
+}
+
+/* The rollup has the sum of what is private: what cannot be of files is
+ * anonymous, or what is not shared, if that is more. */
+TEST(private_memory_is_divided_between_the_kinds) {
+  static const struct {
+    unsigned uss, anon, file, shmem;
+  } rows[] = {{8, 8, 0, 0},  {6, 6, 0, 0},   {9, 8, 1, 0},
+              {12, 8, 3, 1}, {14, 10, 3, 1}, {0, 0, 0, 0}};
+
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    struct baseline b = taken(2);
+    struct private_bytes own;
+
+    b.rollup.bytes[ROLLUP_PRIVATE_DIRTY] = rows[i].uss * MIB;
+    own = baseline_private(&b);
+    assert_int_equal(own.anon, rows[i].anon * MIB);
+    assert_int_equal(own.file, rows[i].file * MIB);
+    assert_int_equal(own.shmem, rows[i].shmem * MIB);
+    assert_int_equal(baseline_private_file_bytes(&b),
+                     (rows[i].uss - rows[i].anon) * MIB);
+  }
+}
+
+TEST(files_cost_their_part_of_what_statm_counts) {
+  struct baseline b = taken(2);
+
+  assert_near(baseline_file_share(&b, PAGE), 4 / 16.0);
+  b.rollup.bytes[ROLLUP_PSS_FILE] = 15 * MIB;
+  assert_near(baseline_file_share(&b, PAGE), 1);
+  b.rollup.bytes[ROLLUP_PSS_FILE] = 14 * MIB;
+  assert_near(baseline_file_share(&b, PAGE), 15 / 16.0);
+  /* Before 5.3 all that is not anonymous. */
+  b.rollup.known &= ~(1U << ROLLUP_PSS_FILE);
+  assert_near(baseline_file_share(&b, PAGE), 3 / 16.0);
+  b.at.shared_pages = 0;
+  assert_near(baseline_file_share(&b, PAGE), 1);
+}
+
+/* If 3 of 4 MiB are paid and a shared page costs a half, a half is shared. */
+TEST(swap_is_private_as_far_as_it_costs_more_than_shared_swap) {
+  static const struct {
+    uint16_t relatives;
+    double pss_mib, share, part;
+  } rows[] = {{1, 3, 0.75, 0.5}, {4, 3, 0.75, 2 / 3.}, {2, 1, 0.25, 0},
+              {2, 2, 0.5, 0},    {2, 4, 1, 1},         {2, 5, 1, 1}};
+  struct baseline b;
+
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    b = taken(rows[i].relatives);
+    b.rollup.bytes[ROLLUP_SWAP_PSS] = (uint64_t)(rows[i].pss_mib * (double)MIB);
+    assert_near(baseline_swap_share(&b), rows[i].share);
+    assert_near(baseline_private_swap_part(&b), rows[i].part);
+  }
+  b.at.vm_swap_kb = 0;
+  assert_near(baseline_swap_share(&b), 1);
 }
