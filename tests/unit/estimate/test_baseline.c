@@ -116,6 +116,24 @@ TEST(strangers_that_came_since_the_last_reading_are_new) {
   expect(&f, STRANGERS_CONFIRMED);
 }
 
+/* One of them may have ended, and been a child that is known. */
+TEST(strangers_beside_a_family_that_changed_are_new) {
+  struct fork_family family = {.members = 1, .changes = 1};
+  struct fixture f = {.e = {.page_size = 4096}};
+
+  sharing_init(&f.set, 0);
+  sharing_init(&family.sharing, 0);
+  read_at(&f, 1, sharing(120, 0, 1, 0));
+  read_at(&f, 2, sharing(0, 120, 2, 0));
+  f.track.family = &family;
+  f.track.kinship = KINSHIP_HEAD;
+  for (uint64_t seconds = 3; seconds <= 5; seconds++) {
+    read_at(&f, seconds, sharing(0, 120, 2, 0));
+    expect(&f, seconds == 4 ? STRANGERS_CONFIRMED : STRANGERS_NEW);
+    family.changes += seconds == 4;
+  }
+}
+
 TEST(strangers_are_counted_until_the_next_reading) {
   struct fixture f = {.e = {.page_size = 4096}};
 

@@ -574,3 +574,33 @@ FIXTURE_TEST(newborns_teach_what_they_copy_and_map) {
     f->track.kinship = KINSHIP_ALONE;
   }
 }
+
+/* A difference that the noise of a sample explains, or its bound, is no error
+ * of the estimate. */
+FIXTURE_TEST(samples_teach_less_the_noisier_they_are) {
+  static const double noise[] = {0, MIB, 0}, pss_bound[] = {0, 0, MIB};
+  double off[LENGTH(noise)];
+
+  for (size_t i = 0; i < LENGTH(noise); i++) {
+    struct observation now = at_first;
+    struct sampled s = {.error.pss_bound = pss_bound[i]};
+
+    f->set.audit = (struct audit){.cycle_ns = 0};
+    begin_cycle(f, &at_first);
+    estimator_advance(&f->track);
+    estimator_correct(&f->cycle, &f->track, &private_and_file, &at_first);
+    now.shared_pages += 128;
+    now.resident_pages += 128;
+    begin_cycle(f, &now);
+    estimator_advance(&f->track);
+    sampled_add_exclusive(&s, PAGE_ANON, 3 * MIB);
+    sampled_add_exclusive(&s, PAGE_FILE, MIB / 2);
+    s.error.pss[PAGE_FILE].noise = noise[i];
+    estimator_sample(&f->cycle, &f->track, &s, now.resident_pages,
+                     now.shared_pages);
+    off[i] = f->set.audit.rates[CAUSE_FILES].off;
+  }
+  assert_true(off[0] > 0);
+  assert_true(off[1] < off[0] / 10);
+  assert_true(off[2] < off[0] / 2);
+}

@@ -231,6 +231,28 @@ PAGED_TEST(present_pages_are_counted_by_kind) {
   assert_in_range(s.chance, 30, 45);
 }
 
+/* statm counts more or less than chance explains, or neither. */
+PAGED_TEST(what_chance_explains_is_not_unknown) {
+  static const uint32_t resident[] = {PAGES_IN_ALL * 3 / 4, 968, 500};
+
+  for (uint64_t i = 0; i < PAGES_IN_ALL; i++)
+    paged_put(f, i, 1, i % 4 ? FAKE_ANON | FAKE_EXCLUSIVE : 0, true);
+  for (size_t i = 0; i < LENGTH(resident); i++) {
+    double present, unknown;
+    struct page_sample s;
+
+    paged_resize(f, resident[i]);
+    s = sample(f, 400);
+    present = s.present[PAGE_ANON] + s.present[PAGE_FILE];
+    unknown = i == 0   ? 0
+              : i == 1 ? (resident[i] - present - s.chance) / resident[i]
+                       : (present - s.chance - resident[i]) / present;
+    assert_share(s.unknown, unknown);
+    assert_true((unknown > 0) == (i > 0));
+    assert_true(s.chance > 20);
+  }
+}
+
 static const uint64_t uneven[] = {0, 31, 508, 708, PAGES_IN_ALL - 1};
 
 PAGED_TEST(every_page_has_the_same_chance) {

@@ -151,6 +151,15 @@ TEST(an_error_is_made_of_shares_and_of_the_amount) {
   assert_near(s.error.pss_bound, 0, 0);
 }
 
+/* Nor do they of the only page that was found. */
+TEST(a_shared_page_alone_is_bounded) {
+  struct page_sums anon = {.found = {1, 0, 0, 0, 0}, .sharers = 2};
+  struct sampled s = measure(&anon, GIB);
+
+  assert_near(s.pss[PAGE_ANON], GIB / 2, 1);
+  assert_near(s.error.pss_bound, GIB / 2, 1);
+}
+
 /* It is one page, or none: the mean is anything from 0 to 1. */
 TEST(one_page_shows_nothing_of_the_others) {
   for (uint32_t n = 0; n <= 1; n++) {
