@@ -51,6 +51,8 @@ int __wrap_pagemap_scan(int fd, uint64_t start, uint64_t end, unsigned with,
     return __real_pagemap_scan(fd, start, end, with, without, regions, max,
                                ret_n, ret_end);
   the_paged->scans++;
+  /* The mmap lock is held for all of it. */
+  assert_in_range(end - start, PAGE, 64 * MIB);
   for (; at < end; at += PAGE) {
     unsigned has = categories_of(fd, at / PAGE);
 

@@ -161,6 +161,18 @@ FIXTURE_TEST(no_mapping_has_more_than_its_pages) {
   }
 }
 
+FIXTURE_TEST(neighbours_have_their_own_pages) {
+  const struct part parts[] = {
+      {0, 40, "/a", 0}, {40, 30, "/b", 0}, {70, 20, "/a", 0}, {90, 10, 0, 0}};
+
+  map(f, parts, LENGTH(parts));
+  paged_put(&f->in, 0, 100, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  resize(f, 100, 0);
+  take_sample(f, 1000);
+  assert_int_equal(found_in(f, "/a"), 60);
+  assert_int_equal(found_in(f, "/b"), 30);
+}
+
 /* Also if more has come where there was no mapping yet. */
 FIXTURE_TEST(mappings_of_a_page_have_it) {
   const struct part parts[] = {

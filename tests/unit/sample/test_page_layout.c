@@ -214,6 +214,38 @@ FIXTURE_TEST(mounts_of_hugetlbfs_are_limited) {
   }
 }
 
+/* The third is as the first, and not as its neighbour. */
+FIXTURE_TEST(neighbours_of_another_sort_stay_apart) {
+  const struct fake_range ranges[] = {
+      {START, START + 4 * PAGE, "rw-s", "/dev/shm/x"},
+      {START + 4 * PAGE, START + 8 * PAGE, NULL, NULL},
+      {START + 8 * PAGE, START + 12 * PAGE, "rw-s", "/dev/shm/x"}};
+
+  fake_pages_map(&f->in.tree, 10, ranges, LENGTH(ranges));
+  assert_int_equal(read_layout(f, 12), 0);
+  assert_int_equal(page_layout_pages(f->layout, PAGES_SHMEM), 8);
+  assert_int_equal(page_layout_pages(f->layout, PAGES_OWN), 4);
+  assert_int_equal(count_pages(f), 12);
+}
+
+/* An allocator that is not the C library's counts nothing. */
+FIXTURE_TEST(a_layout_is_freed_with_its_last_holder) {
+  size_t before = 0;
+
+  map_one(f, 4);
+  for (int i = 0; i < 2; i++) {
+    if (i == 1) /* after what is read once */
+      before = heap_used();
+    assert_int_equal(read_layout(f, 4), 0);
+    assert_ptr_equal(page_layout_share(f->layout), f->layout);
+    page_layout_drop(f->layout);
+    assert_int_equal(count_pages(f), 4);
+    page_layout_drop(f->layout);
+    f->layout = NULL;
+  }
+  assert_int_equal(heap_used(), before);
+}
+
 /* The ranges have one page each, with gaps between them. */
 FIXTURE_TEST(ranges_are_limited) {
   const size_t n = 131072 + 1;
