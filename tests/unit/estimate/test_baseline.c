@@ -55,6 +55,10 @@ TEST(strangers_are_seen_beside_merged_pages) {
   assert_int_equal(strangers_seen(&r, 1), 1);
   assert_int_equal(strangers_seen(&r, 2), 0);
   assert_true(strangers_part(&r, 1, 1) == 40.0 * MIB);
+  r = sharing(20, 90, 3, 0);
+  r.bytes[ROLLUP_ANONYMOUS] += 40 * MIB;
+  r.bytes[ROLLUP_KSM] = 40 * MIB;
+  assert_int_equal(strangers_seen(&r, 1), 2);
 }
 
 /* It costs 45 MiB, which cannot be distinguished from the part that the child
@@ -76,6 +80,9 @@ TEST(strangers_pay_the_part_that_others_do_not_pay) {
   assert_true(strangers_part(&alone, 1, 1) == 60.0 * MIB);
   assert_true(strangers_part(&three, 3, 1) == 10.0 * MIB);
   assert_true(strangers_part(&three, 4, 0) <= 0);
+  /* If others than these share it, too, it was 90 of 120 that they pay. */
+  assert_true(strangers_part(&three, 1, 2) == 90.0 * MIB);
+  assert_true(strangers_part(&three, 2, 1) == 22.5 * MIB);
 }
 
 struct fixture {

@@ -158,6 +158,26 @@ TEST(without_a_change_the_estimate_is_the_reading) {
   assert_memory_equal(&u, &t.baseline.rollup, sizeof(u));
 }
 
+/* The kernel rounds each of its numbers down. */
+TEST(private_memory_is_followed_to_the_byte) {
+  static const int pages[] = {-1000, -1, 1, 1000};
+
+  for (size_t i = 0; i < LENGTH(pages); i++) {
+    struct track t = sharing(2, 1);
+    struct rollup u, *r = &t.baseline.rollup;
+    int64_t by = pages[i] * (int64_t)PAGE;
+
+    r->bytes[ROLLUP_PSS] += 1024;
+    move_pages(&t, pages[i], 0, 0);
+    u = estimate(&t);
+    assert_int_equal(u.bytes[ROLLUP_PSS], (int64_t)r->bytes[ROLLUP_PSS] + by);
+    assert_int_equal(u.bytes[ROLLUP_RSS], (int64_t)r->bytes[ROLLUP_RSS] + by);
+    assert_int_equal(rollup_uss(&u), (int64_t)rollup_uss(r) + by);
+    assert_int_equal(u.bytes[ROLLUP_PSS_ANON],
+                     (int64_t)r->bytes[ROLLUP_PSS_ANON] + by);
+  }
+}
+
 /* 16 MiB of files cost 4 here. A page of a set that others map twice as often
  * now costs half as much, also one that came. */
 TEST(pages_of_files_cost_the_share_of_the_set) {
@@ -224,6 +244,7 @@ TEST(without_parts_all_of_pss_beyond_uss_is_of_others) {
   t.kinship = KINSHIP_HEAD;
   u = estimate(&t);
   assert_bytes(&u, ROLLUP_PSS, 8 + 2.5);
+  assert_bytes(&u, ROLLUP_PSS_FILE, 0);
   assert_int_equal(rollup_uss(&u), 8 * MIB);
 }
 
