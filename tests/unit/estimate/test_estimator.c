@@ -280,6 +280,11 @@ FIXTURE_TEST(the_error_of_a_sample_is_added) {
   assert_near(e.uss.independent, 2.6 * 1e4);
   expected = estimator_expect(&f->cycle, &f->track);
   assert_near(error_bytes(expected), error_bytes(e.pss));
+  /* A rollup has taken its place. */
+  f->track.is_sampled = false;
+  assert_near(error_bytes(predicted_error(f).pss), 1e4);
+  expected = estimator_expect(&f->cycle, &f->track);
+  assert_near(error_bytes(expected), 1e4);
 }
 
 /* --- copies --- */
@@ -340,6 +345,27 @@ FIXTURE_TEST(faults_that_bring_no_memory_copy_what_is_shared) {
   }
 }
 
+/* As many of them as readings have shown. */
+FIXTURE_TEST(not_all_faults_copy) {
+  struct fork_family family = {.members = 2, .cow_breaks = 0.5};
+  struct observation now = at_half_shared;
+
+  sharing_init(&family.sharing, 0);
+  f->track.family = &family;
+  f->track.kinship = KINSHIP_HEAD;
+  now.minor_faults = 256;
+  read_half_shared(f, &at_half_shared, &now);
+  assert_int_equal(f->track.broken_bytes, MIB / 2);
+  /* Nothing is told of what has changed since a baseline that is void. */
+  estimator_forget(&f->track);
+  family.told = (struct family_told){.freed = 0};
+  now.minor_faults += 256;
+  now.resident_pages -= 256;
+  begin_cycle(f, &now);
+  assert_int_equal(family.told.cow_broken, 0);
+  assert_int_equal(family.told.freed, 0);
+}
+
 /* A page of two costs each half of it. A copy costs all, and what it was copied
  * from costs the other all. */
 FIXTURE_TEST(a_copy_costs_what_the_relative_has_paid) {
@@ -376,7 +402,9 @@ FIXTURE_TEST(without_faults_at_the_reading_nothing_is_known_to_be_copied) {
 /* Faults since the reading may have copied all that is shared, if nobody could
  * ask for them; but not in the cycle in which it was read. */
 FIXTURE_TEST(faults_that_cannot_be_asked_for_may_be_copies) {
+  struct fork_family family = {.members = 2, .cow_breaks = 1};
   struct observation then = at_half_shared;
+  double copies;
 
   then.has_faults = false;
   begin_cycle(f, &then);
@@ -386,6 +414,13 @@ FIXTURE_TEST(faults_that_cannot_be_asked_for_may_be_copies) {
   begin_cycle(f, &then);
   estimator_advance(&f->track);
   assert_true(predicted_error(f).pss_parts[CAUSE_COPIES] > MIB / 4.0);
+  /* Besides a fourth of it that relatives have copied. */
+  f->track.family = &family;
+  f->track.kinship = KINSHIP_HEAD;
+  f->track.baseline.relatives = 2;
+  copies = predicted_error(f).pss_parts[CAUSE_COPIES];
+  family.told.cow_broken = MIB / 4 * 1024;
+  assert_true(predicted_error(f).pss_parts[CAUSE_COPIES] > 1.2 * copies);
 }
 
 /* Each of four pays a fourth. One copies 3 MiB of that: the others pay a third
@@ -517,6 +552,30 @@ FIXTURE_TEST(a_derived_baseline_keeps_the_bounds_of_the_one_before) {
 
 /* --- lessons --- */
 
+/* 256 faults copied so many MiB more than was thought, by the reading. Returns
+ * what is known then of the faults of the family. A derived baseline may be off
+ * itself. */
+static double breaks_after(struct fixture *f, double own_more, double breaks,
+                           bool is_derived) {
+  struct fork_family family = {.members = 2, .cow_breaks = breaks};
+  struct observation now = at_half_shared;
+  struct rollup r = half_shared;
+  int64_t own = (int64_t)((breaks + own_more) * (double)MIB);
+
+  sharing_init(&family.sharing, 0);
+  f->track.family = &family;
+  f->track.kinship = KINSHIP_HEAD;
+  now.minor_faults = 256;
+  read_half_shared(f, &at_half_shared, &now);
+  f->track.derived_bytes = is_derived;
+  r.bytes[ROLLUP_PRIVATE_DIRTY] += (uint64_t)own;
+  r.bytes[ROLLUP_SHARED_DIRTY] -= (uint64_t)own;
+  estimator_correct(&f->cycle, &f->track, &r, &now);
+  f->track.family = NULL;
+  f->track.kinship = KINSHIP_ALONE;
+  return family.cow_breaks;
+}
+
 /* 1 MiB was taken for copied: half of that, as the reading shows. It weighs as
  * a fourth of the lessons before. */
 FIXTURE_TEST(readings_show_how_many_faults_copy) {
@@ -524,24 +583,13 @@ FIXTURE_TEST(readings_show_how_many_faults_copy) {
     double own_more, breaks;
   } rows[] = {{0, 1}, {-0.5, 1 - 0.5 / 4}, {-2, 1 - 0.99 / 4}, {1, 1}};
 
-  for (size_t i = 0; i < LENGTH(rows); i++) {
-    struct fork_family family = {.members = 2, .cow_breaks = 1};
-    struct observation now = at_half_shared;
-    struct rollup r = half_shared;
-    int64_t own = (int64_t)((1 + rows[i].own_more) * (double)MIB);
-
-    sharing_init(&family.sharing, 0);
-    f->track.family = &family;
-    f->track.kinship = KINSHIP_HEAD;
-    now.minor_faults = 256;
-    read_half_shared(f, &at_half_shared, &now);
-    r.bytes[ROLLUP_PRIVATE_DIRTY] += (uint64_t)own;
-    r.bytes[ROLLUP_SHARED_DIRTY] -= (uint64_t)own;
-    estimator_correct(&f->cycle, &f->track, &r, &now);
-    assert_near(family.cow_breaks, rows[i].breaks);
-    f->track.family = NULL;
-    f->track.kinship = KINSHIP_ALONE;
-  }
+  for (int is_derived = 0; is_derived < 2; is_derived++)
+    for (size_t i = 0; i < LENGTH(rows); i++)
+      assert_near(breaks_after(f, rows[i].own_more, 1, is_derived),
+                  is_derived ? 1 : rows[i].breaks);
+  /* Half of 256 was taken for copied; all were. */
+  assert_near(breaks_after(f, 0, 0.5, false), 0.5);
+  assert_near(breaks_after(f, 0.5, 0.5, false), 0.5 + 0.5 / 4);
 }
 
 /* The first reading of a newborn shows which faults made memory its own, and
