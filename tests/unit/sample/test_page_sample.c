@@ -466,7 +466,15 @@ PAGED_TEST(failures_are_returned) {
   }
 }
 
-/* Root may open all: so the test is another user meanwhile. */
+static int lowest_free_fd(void) {
+  int fd = dup(STDERR_FILENO);
+
+  close(fd);
+  return fd;
+}
+
+/* Root may open all: so the test is another user meanwhile. No file stays open,
+ * of which a daemon would run out. */
 PAGED_TEST(refused_pagemap_is_an_error) {
   static const struct {
     const char *path;
@@ -477,8 +485,8 @@ PAGED_TEST(refused_pagemap_is_an_error) {
   assert_int_equal(chmod(f->tree.root, 0755), 0);
   for (size_t i = 0; i < LENGTH(refused); i++) {
     char path[128];
+    int fd = lowest_free_fd(), rc;
     struct page_sample s;
-    int rc;
 
     snprintf(path, sizeof(path), "%s/%s", f->tree.root, refused[i].path);
     assert_int_equal(chmod(path, 0), 0);
@@ -488,5 +496,6 @@ PAGED_TEST(refused_pagemap_is_an_error) {
     assert_int_equal(seteuid(getuid()), 0);
     assert_int_equal(chmod(path, 0644), 0);
     assert_int_equal(rc, refused[i].result);
+    assert_int_equal(lowest_free_fd(), fd);
   }
 }

@@ -132,6 +132,15 @@ PAGED_TEST(a_huge_zero_page_is_in_no_resident_size) {
   assert_int_equal(sample(f, PAGES).census[PAGE_ANON].pages, HUGE_PAGE);
 }
 
+/* Its frames are beyond those that kpagecount has a number for. */
+PAGED_TEST(memory_of_a_device_is_in_no_resident_size) {
+  map_beside_shmem(f);
+  put_shared(f, 0, 512, 2);
+  fake_pages_put(&f->tree, 10, FIRST + HUGE_PAGE, HUGE_PAGE,
+                 FAKE_ANON | FAKE_EXCLUSIVE, UINT64_C(1) << 40);
+  assert_int_equal(sample(f, PAGES).census[PAGE_ANON].pages, HUGE_PAGE);
+}
+
 /* The counts are not asked: one page of the window is not there. */
 PAGED_TEST(small_pages_keep_their_bits) {
   struct page_sample s;
@@ -207,10 +216,19 @@ PAGED_TEST(huge_pages_without_counts_are_unsure) {
   }
   proctree_unlink(&f->tree, "meminfo");
   assert_near(sample(f, 100).unknown, 1);
+  /* As much of two kinds, before or behind the third. */
+  for (size_t i = 0; i + 1 < LENGTH(keys); i++) {
+    proctree_print(&f->tree, 0, "meminfo",
+                   "MemTotal: 1048576 kB\n%s: 2048 kB\n%s: 2048 kB\n", keys[i],
+                   keys[i + 1]);
+    assert_near(sample(f, 100).unknown, 1);
+  }
 }
 
 /* Half of the process; shmem is of small pages. */
 PAGED_TEST(a_census_without_counts_is_unsure_of_huge_pages) {
+  struct page_sample s;
+
   map_beside_shmem(f);
   put_meminfo(f, "AnonHugePages", 0);
   paged_put(f, 0, PAGES, FAKE_ANON | FAKE_EXCLUSIVE, false);
@@ -221,6 +239,14 @@ PAGED_TEST(a_census_without_counts_is_unsure_of_huge_pages) {
   paged_put(f, 7, 1, 0, false);
   paged_put(f, HUGE_PAGE + 7, 1, 0, false);
   assert_near(sample(f, 100).unknown, 0.5 + 2.0 / (2 * PAGES));
+  /* Nothing of shmem shows before that frames are hidden. */
+  paged_put(f, 0, PAGES, FAKE_ANON | FAKE_EXCLUSIVE, false);
+  paged_put(f, PAGES, PAGES, 0, false);
+  proctree_print(&f->tree, 10, "statm", "9999 %u 0 0 0 0 0\n", PAGES);
+  s = sample(f, 100);
+  assert_true(s.has_census);
+  assert_int_equal(s.census[PAGE_ANON].exclusive, PAGES);
+  assert_near(s.unknown, 1);
 }
 
 /* True if the mapping has an amount; *ret_error is the error of its Pss. */
