@@ -83,6 +83,10 @@ WORLD_TEST(name_of_an_unidentified_process_rules_it_out) {
     world_assert(w, rows[i].group, "%s", rows[i].count);
   world_assert(w, "family", "ps_count=nan");
   world_assert(w, "rest", "ps_count=nan");
+  f.cgroup = "/";
+  world_put(w, f);
+  world_expect(w, 1, "another-unit", "ps_count=0");
+  world_assert(w, "unit", "ps_count=0");
   proctree_unlink(&w->tree, "10/cgroup");
   world_expect(w, 1, "another-unit", "ps_count=nan");
   proctree_unlink(&w->tree, "10/comm");
