@@ -373,3 +373,22 @@ TEST(common_part_is_that_of_products_of_two) {
     assert_about(e.pss.independent, all * sqrt(1 - rows[i].common));
   }
 }
+
+/* Before two were read in a cycle, errors are taken for common; and one cycle
+ * counts as one lesson, however many single errors came before. */
+TEST(single_errors_do_not_show_what_is_common) {
+  struct audit a = {.cycle_ns = 0};
+  struct bounds x = exposed(CAUSE_FILES, 1000);
+  struct audit_errors e;
+
+  learn(&a, &x, 200, 300, 0);
+  audit_errors(&a, &x, AUDIT_EXPECTED, &e);
+  assert_about(e.pss.common, 300);
+  assert_about(e.pss.independent, 0);
+  for (int sign = -1; sign <= 1; sign += 2)
+    audit_learn(&a, 1000 * SECOND, &x,
+                &(struct audit_lesson){.pss_off = sign * 300});
+  audit_errors(&a, &x, AUDIT_EXPECTED, &e);
+  assert_about(e.pss.common, 300 * sqrt(1 - weight_of_lesson()));
+  assert_about(e.pss.independent, 300 * sqrt(weight_of_lesson()));
+}
