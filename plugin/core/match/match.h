@@ -43,7 +43,8 @@ struct matcher {
   bool has_matched_slow; /* in the first or the last pass */
 };
 
-/* Makes the groups with fixed names. Returns 0 or -ENOMEM. */
+/* Makes the groups with fixed names. Returns 0 or -ENOMEM; to be ended in any
+ * case. */
 int matcher_init(struct matcher *m, const struct settings *settings,
                  struct group_table *groups, struct diag *diags,
                  uint64_t (*clock_ns)(void));

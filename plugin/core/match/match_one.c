@@ -308,8 +308,9 @@ static struct cgroup_node *cgroup_of(struct match_rules *m) {
   return node;
 }
 
-/* Moves the new groups and claims, with their references, to the process. The
- * old ones are released later: the two may share groups. */
+/* Moves the new groups and claims, with their references, to the process,
+ * unless memory has run out. The old ones are released later: the two may share
+ * groups. */
 static void adopt_made(struct match_rules *m, struct process *p) {
   struct process made = {
       .groups = copy_of(m, m->made_groups, m->n_groups * sizeof(*p->groups)),
@@ -345,8 +346,7 @@ void match_one(struct match_rules *m, struct process *p,
 
   m->is_out_of_memory = false;
   apply_rules(m, p, &inheritance);
-  if (!m->is_out_of_memory)
-    adopt_made(m, p);
+  adopt_made(m, p);
   p->is_match_due = m->is_out_of_memory;
   if (!m->is_out_of_memory)
     return;
@@ -364,7 +364,6 @@ int match_rules_init(struct match_rules *m, const struct settings *settings,
                      struct group_table *groups, struct diag *diags) {
   /* At most one group or claim for each rule, and for Other. */
   size_t n = settings->n_rules + 1;
-  int rc = -ENOMEM;
 
   *m = (struct match_rules){
       .settings = settings,
@@ -375,12 +374,10 @@ int match_rules_init(struct match_rules *m, const struct settings *settings,
       .made_claims = reallocarray(NULL, n, sizeof(struct claim)),
       .made_perhaps = reallocarray(NULL, n, sizeof(struct group *)),
       .fixed = calloc(n, sizeof(struct group *))};
-  if (m->locale && m->made_groups && m->made_claims && m->made_perhaps &&
-      m->fixed)
-    rc = add_fixed_groups(m);
-  if (rc < 0)
-    match_rules_done(m);
-  return rc;
+  if (!m->locale || !m->made_groups || !m->made_claims || !m->made_perhaps ||
+      !m->fixed)
+    return -ENOMEM;
+  return add_fixed_groups(m);
 }
 
 void match_rules_done(struct match_rules *m) {

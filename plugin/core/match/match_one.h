@@ -40,7 +40,8 @@ struct match_rules {
   bool is_out_of_memory;
 };
 
-/* Makes the groups with fixed names. Returns 0 or -ENOMEM. */
+/* Makes the groups with fixed names. Returns 0 or -ENOMEM; to be ended in any
+ * case. */
 int match_rules_init(struct match_rules *m, const struct settings *settings,
                      struct group_table *groups, struct diag *diags);
 void match_rules_done(struct match_rules *m);
