@@ -160,7 +160,8 @@ static double part_of(double own, double others) {
   return own > 0 ? own / (own + others) : 0;
 }
 
-/* Learns what an error says of one of its causes. own and others: the squares
+/* Learns what an error says of one of its causes: nothing, of one that was not
+ * to be expected. own and others: the squares
  * that were to be expected of this cause and of the rest. The square of this
  * cause, now that the error is known, is part² * off² + own * (1 - part). It
  * weighs by its part: of a cause with a small one, the error shows little. */
@@ -183,7 +184,7 @@ void audit_learn(struct audit *a, uint64_t cycle_ns, const struct bounds *x,
   }
   all = squares_of(a, x, AUDIT_EXPECTED, squares);
   part = part_of(all, noise);
-  if (all <= 0 || x->bytes[CAUSE_KSM] > 0)
+  if (x->bytes[CAUSE_KSM] > 0)
     return;
   learn_common(a, part * off);
   learn_part(&a->uss, cycle_ns, excess(l->uss_off, 2 * sure(x)),
@@ -192,8 +193,7 @@ void audit_learn(struct audit *a, uint64_t cycle_ns, const struct bounds *x,
   for (int k = 0; k < CAUSES; k++) {
     double own = squares[k], most = x->bytes[k];
 
-    if (own > 0)
-      learn_part(&a->rates[k], cycle_ns, fmin(fabs(off), most), own,
-                 all - own + noise, most * most);
+    learn_part(&a->rates[k], cycle_ns, fmin(fabs(off), most), own,
+               all - own + noise, most * most);
   }
 }

@@ -243,6 +243,7 @@ PAGED_TEST(what_chance_explains_is_not_unknown) {
 
     paged_resize(f, resident[i]);
     s = sample(f, 400);
+    assert_in_range(s.pages, 400, 420); /* as many as are wanted */
     present = s.present[PAGE_ANON] + s.present[PAGE_FILE];
     unknown = i == 0   ? 0
               : i == 1 ? (resident[i] - present - s.chance) / resident[i]
