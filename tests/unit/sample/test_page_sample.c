@@ -374,6 +374,41 @@ PAGED_TEST(picked_pages_have_the_same_chance) {
   }
 }
 
+/* As at the end of an address space. */
+PAGED_TEST(pages_beyond_the_end_of_pagemap_are_absent) {
+  const struct fake_range ranges[] = {
+      {START, START + 16 * PAGE, "rw-s", "/dev/shm/buffers"},
+      {START + 16 * PAGE, START + 100 * PAGE, NULL, NULL},
+      {START + 600 * PAGE, START + 700 * PAGE, NULL, NULL}};
+  struct page_sample s;
+
+  fake_pages_map(&f->tree, 10, ranges, LENGTH(ranges));
+  paged_put(f, 0, 16, FAKE_FILE, true);
+  paged_put(f, 16, 84, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  s = sample(f, 100);
+  assert_true(s.has_census);
+  assert_int_equal(s.census[PAGE_ANON].pages, 84);
+}
+
+/* A window counts as one read, and one for each 8 pages in it: 33 where it is
+ * half full. */
+PAGED_TEST(a_census_pauses_by_the_pages_it_finds) {
+  const unsigned windows = 30;
+  const uint64_t end = START + windows * 512 * PAGE;
+  const struct fake_range ranges[] = {
+      {START, end, NULL, NULL},
+      {end, end + 16 * PAGE, "rw-s", "/dev/shm/buffers"}};
+
+  fake_pages_map(&f->tree, 10, ranges, LENGTH(ranges));
+  paged_resize(f, windows * 256);
+  for (uint64_t i = 0; i < windows; i++)
+    paged_put(f, i * 512, 256, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  paged_put(f, windows * 512, 16, FAKE_FILE, true);
+  assert_true(sample(f, 100).has_census);
+  /* Besides, those of 16 pages of shmem, and of probes. */
+  assert_in_range(f->pauses, windows * 33 / 64, (windows * 33 + 64) / 64);
+}
+
 /* statm has 100 anonymous pages more than were there to be counted. */
 PAGED_TEST(uncounted_anonymous_pages_are_reported) {
   struct page_sample s;
