@@ -202,6 +202,20 @@ FIXTURE_TEST(a_baseline_is_void_in_another_set) {
   assert_true(other.left == 0.0);
 }
 
+/* It shares them with its family. */
+FIXTURE_TEST(a_baseline_of_a_family_holds_in_another_set) {
+  struct fork_family family = {.members = 2};
+  struct sharing other;
+
+  sharing_init(&other, 0);
+  sharing_init(&family.sharing, 0);
+  f->track.family = &family;
+  f->track.kinship = KINSHIP_HEAD;
+  f->cycle.now_ns += NS_PER_S;
+  estimator_observe(&f->cycle, &f->track, &other, &at_first);
+  assert_true(track_has_baseline(&f->track));
+}
+
 /* --- errors --- */
 
 static void assert_near(double is, double expected) {
@@ -342,6 +356,8 @@ FIXTURE_TEST(faults_that_bring_no_memory_copy_what_is_shared) {
     read_half_shared(f, &then, &now);
     if (f->track.broken_bytes != rows[i].copied)
       fail_msg("row %zu: %" PRIu64 " bytes", i, f->track.broken_bytes);
+    /* Nobody else learns of it. */
+    estimator_correct(&f->cycle, &f->track, &half_shared, &now);
   }
 }
 
@@ -592,35 +608,52 @@ FIXTURE_TEST(readings_show_how_many_faults_copy) {
   assert_near(breaks_after(f, 0.5, 0.5, false), 0.5 + 0.5 / 4);
 }
 
+static struct newborn_lessons lessons_after(struct fixture *f,
+                                            struct newborn_lessons before,
+                                            uint32_t shared_pages,
+                                            uint32_t faults) {
+  struct fork_family family = {
+      .members = 2, .cow_breaks = 1, .newborns = before};
+  struct observation now = at_half_shared;
+
+  sharing_init(&family.sharing, 0);
+  f->track.family = &family;
+  f->track.kinship = KINSHIP_CHILD;
+  now.shared_pages = shared_pages;
+  now.minor_faults = faults;
+  begin_cycle(f, &now);
+  estimator_derive(&f->cycle, &f->track, &half_shared, NS_PER_S,
+                   ORIGIN_INHERITED, 0);
+  estimator_advance(&f->track);
+  estimator_correct(&f->cycle, &f->track, &half_shared, &now);
+  f->track.family = NULL;
+  f->track.kinship = KINSHIP_ALONE;
+  return family.newborns;
+}
+
 /* The first reading of a newborn shows which faults made memory its own, and
  * what it pays of files, if it maps any. */
 FIXTURE_TEST(newborns_teach_what_they_copy_and_map) {
   static const struct {
     uint32_t shared_pages, faults;
     double breaks, file_share;
-  } rows[] = {
-      {256, 1024 + 16, 0.5, 0.25}, {0, 1024, 0.5, -1}, {256, 19, -1, 0.25}};
+  } rows[] = {{256, 1024 + 16, 0.5, 0.25},
+              {256, 256 + 16, 1, 0.25},
+              {0, 1024, 0.5, -1},
+              {256, 19, -1, 0.25}};
+  struct newborn_lessons l;
 
   for (size_t i = 0; i < LENGTH(rows); i++) {
-    struct fork_family family = {
-        .members = 2, .cow_breaks = 1, .newborns = NEWBORN_LESSONS_AT_FIRST};
-    struct observation now = at_half_shared;
-
-    sharing_init(&family.sharing, 0);
-    f->track.family = &family;
-    f->track.kinship = KINSHIP_CHILD;
-    now.shared_pages = rows[i].shared_pages;
-    now.minor_faults = rows[i].faults;
-    begin_cycle(f, &now);
-    estimator_derive(&f->cycle, &f->track, &half_shared, NS_PER_S,
-                     ORIGIN_INHERITED, 0);
-    estimator_advance(&f->track);
-    estimator_correct(&f->cycle, &f->track, &half_shared, &now);
-    assert_near(family.newborns.breaks, rows[i].breaks);
-    assert_near(family.newborns.file_share, rows[i].file_share);
-    f->track.family = NULL;
-    f->track.kinship = KINSHIP_ALONE;
+    l = lessons_after(f, NEWBORN_LESSONS_AT_FIRST, rows[i].shared_pages,
+                      rows[i].faults);
+    assert_near(l.breaks, rows[i].breaks);
+    assert_near(l.file_share, rows[i].file_share);
   }
+  /* 4 MiB of faults weigh more than the 3 MiB of all before; a share of files,
+   * a fourth. */
+  l = lessons_after(f, (struct newborn_lessons){0.25, 0.75}, 256, 1024 + 16);
+  assert_near(l.breaks, 0.25 + 0.25 * 4 / 7);
+  assert_near(l.file_share, 0.75 - 0.5 / 4);
 }
 
 /* A difference that the noise of a sample explains, or its bound, is no error

@@ -245,6 +245,24 @@ FIXTURE_TEST(mappings_add_up_to_statm) {
   assert_adding_up(f, 12000, 10000);
 }
 
+/* 100 pages of each are found; statm has 1,300, of which the first and the last
+ * cannot have more. */
+FIXTURE_TEST(what_a_mapping_has_no_room_for_is_divided_between_the_others) {
+  const struct part parts[] = {{0, 100, "/a", 0},
+                               {1000, 6000, "/b", 0},
+                               {7000, 6000, "/c", 0},
+                               {13000, 100, "/d", 0}};
+
+  map(f, parts, LENGTH(parts));
+  for (size_t i = 0; i < LENGTH(parts); i++)
+    paged_put(&f->in, parts[i].at, 100, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  resize(f, 1300, 0);
+  take_sample(f, 1000);
+  for (size_t i = 0; i < LENGTH(parts); i++)
+    assert_true(get(f, parts[i].name, ROLLUP_RSS) ==
+                (parts[i].n == 100 ? 100 : 550));
+}
+
 FIXTURE_TEST(without_mapcounts_pss_is_known_of_exclusive_pages_alone) {
   const struct part parts[] = {{0, 100, "/a", 0}, {100, 100, "/b", 0}};
 

@@ -192,6 +192,8 @@ PAGED_TEST(layout_is_made_anew_where_memory_has_moved) {
   paged_put(f, 0, PAGES_IN_ALL, FAKE_ANON | FAKE_EXCLUSIVE, true);
   s = sample_with(f, &request);
   assert_share(s.unknown, 0);
+  assert_int_equal(s.layout_ns, f->step_ns);
+  assert_true(s.walk_page_ns > 0);
   request.layout = layout = s.layout;
   fake_pages_map(&f->tree, 10, both, 2);
   fake_pages_put(&f->tree, 10, 2 * FIRST, PAGES_IN_ALL / 4, FAKE_FILE, FRAME);
@@ -199,6 +201,7 @@ PAGED_TEST(layout_is_made_anew_where_memory_has_moved) {
   s = sample_with(f, &request);
   assert_ptr_equal(s.layout, layout);
   assert_int_equal(s.layout_ns, 0);
+  assert_share(s.walk_page_ns, 0); /* is measured with the layout */
   page_layout_drop(s.layout);
   fake_pages_put(&f->tree, 10, 2 * FIRST, PAGES_IN_ALL / 2, FAKE_FILE, FRAME);
   paged_put(f, 0, PAGES_IN_ALL / 2, 0, false);
@@ -208,6 +211,18 @@ PAGED_TEST(layout_is_made_anew_where_memory_has_moved) {
   assert_in_range(s.kinds[PAGE_FILE].pages, 30, 70);
   page_layout_drop(s.layout);
   page_layout_drop(layout);
+}
+
+PAGED_TEST(a_process_of_one_page_is_known) {
+  struct page_sample s;
+
+  fake_pages_map(&f->tree, 10, &(struct fake_range){START, START + PAGE, 0, 0},
+                 1);
+  paged_put(f, 0, 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  paged_resize(f, 1);
+  s = sample(f, 100);
+  assert_share(s.present[PAGE_ANON], 1);
+  assert_share(s.unknown, 0);
 }
 
 /* Pages of a file are on every second address of the first half; of the others
