@@ -72,7 +72,7 @@ static uint64_t broken_bytes(const struct cycle *cycle, const struct track *t) {
                     (c->anon > 0 ? c->anon : 0) -
                     (c->shared > 0 ? c->shared : 0);
 
-  if (without <= 0 || !RULE(copies))
+  if (!RULE(copies))
     return 0;
   return amount_from((double)without * t->breaks);
 }

@@ -66,6 +66,9 @@ FIXTURE_TEST(nothing_has_changed_right_after_a_reading) {
   assert_int_equal(p.rollup.bytes[ROLLUP_PSS], 3 * MIB + MIB / 4);
   assert_int_equal(p.age_ns, 0);
   assert_true(error_bytes(p.error.pss) <= 0);
+  /* Nothing was estimated before it, of which it would teach anything. */
+  for (int k = 0; k < CAUSES; k++)
+    assert_true(f->set.audit.rates[k].known <= 0);
 }
 
 FIXTURE_TEST(without_a_baseline_all_that_is_resident_may_be_wrong) {
@@ -252,6 +255,7 @@ FIXTURE_TEST(statm_is_off_by_a_part_of_a_small_process) {
 /* The estimate of 3.25 MiB is not off by more than there is of it, or could be.
  */
 FIXTURE_TEST(an_error_is_of_its_causes) {
+  struct rollup r = private_and_file;
   struct audit_errors e;
 
   f->cycle.precision.expected_pages = 10;
@@ -272,6 +276,10 @@ FIXTURE_TEST(an_error_is_of_its_causes) {
   }
   f->track.unsure_bytes = 1e12;
   assert_near(error_bytes(predicted_error(f).pss), 3.25 * MIB);
+  /* Of 4 MiB that cost 1 it is not off by more than the rest, and statm. */
+  r.bytes[ROLLUP_PSS] = MIB;
+  f->track.baseline.rollup = r;
+  assert_near(error_bytes(predicted_error(f).pss), 3 * MIB + 40960);
 }
 
 /* A sample has its own, of which a part is the same for all members. */
@@ -534,7 +542,7 @@ FIXTURE_TEST(a_derived_baseline_has_the_share_of_files_of_this_cycle) {
 }
 
 /* All that could be wrong of the one before. */
-FIXTURE_TEST(a_derived_baseline_keeps_the_bounds_of_the_one_before) {
+static void derive_beside_relatives(struct fixture *f, enum origin before) {
   struct fork_family family = {.members = 2, .cow_breaks = 1};
   struct observation now = at_half_shared;
   struct bounds x;
@@ -552,7 +560,7 @@ FIXTURE_TEST(a_derived_baseline_keeps_the_bounds_of_the_one_before) {
   family.told.freed += MIB / 4;
   family.told.got_back += MIB / 8;
   f->track.derived_bytes = 1000;
-  f->track.origin = ORIGIN_DIVIDED;
+  f->track.origin = before;
   bounds_of(&f->cycle, &f->track, &x);
   for (int k = 0; k < CAUSES; k++)
     if (k != CAUSE_TIME && k != CAUSE_KSM) {
@@ -564,6 +572,19 @@ FIXTURE_TEST(a_derived_baseline_keeps_the_bounds_of_the_one_before) {
   estimator_derive(&f->cycle, &f->track, &half_shared, NS_PER_S, ORIGIN_DIVIDED,
                    500);
   assert_near(f->track.derived_bytes, sum + 1000 + 500);
+  f->track.family = NULL;
+  f->track.kinship = KINSHIP_ALONE;
+}
+
+FIXTURE_TEST(a_derived_baseline_keeps_the_bounds_of_the_one_before) {
+  derive_beside_relatives(f, ORIGIN_DIVIDED);
+  derive_beside_relatives(f, ORIGIN_INHERITED);
+  /* A newborn had none. */
+  estimator_forget(&f->track);
+  begin_cycle(f, &at_half_shared);
+  estimator_derive(&f->cycle, &f->track, &half_shared, NS_PER_S,
+                   ORIGIN_INHERITED, 500);
+  assert_near(f->track.derived_bytes, 500);
 }
 
 /* --- lessons --- */

@@ -307,8 +307,8 @@ FIXTURE_TEST(sparse_layout_is_refined_to_present_pages) {
   assert_int_equal(f->in.scans, 3);
 }
 
-/* Two mappings have a third between them that is left out, and one window is
- * full. */
+/* Two mappings have a third between them that is left out, one window is full,
+ * and a page is missing between two. */
 FIXTURE_TEST(refining_stays_within_mappings) {
   const struct fake_range ranges[] = {
       {START, START + 100 * PAGE, NULL, NULL},
@@ -319,10 +319,12 @@ FIXTURE_TEST(refining_stays_within_mappings) {
   paged_put(&f->in, 0, 8192, 0, false);
   paged_put(&f->in, 90, 120, FAKE_ANON, false);
   paged_put(&f->in, 1024, 1024, FAKE_ANON, false);
+  paged_put(&f->in, 3000, 1, FAKE_ANON, false);
+  paged_put(&f->in, 3002, 1, FAKE_ANON, false);
   for (int can_scan = 0; can_scan < 2; can_scan++) {
     f->in.can_scan = can_scan;
     assert_int_equal(read_layout(f, 100), 0);
-    assert_int_equal(count_pages(f), 10 + 10 + 1024);
+    assert_int_equal(count_pages(f), 10 + 10 + 1024 + 2);
     assert_ordered(f);
   }
 }

@@ -220,9 +220,11 @@ PAGED_TEST(a_process_of_one_page_is_known) {
                  1);
   paged_put(f, 0, 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
   paged_resize(f, 1);
+  f->step_ns = 10;
   s = sample(f, 100);
   assert_share(s.present[PAGE_ANON], 1);
   assert_share(s.unknown, 0);
+  assert_share(s.walk_page_ns, 10);
 }
 
 /* Pages of a file are on every second address of the first half; of the others
@@ -338,6 +340,18 @@ PAGED_TEST(zero_pages_are_left_out_as_picked_pages_show) {
     pages += s.census[PAGE_ANON].pages - 8;
   }
   assert_in_range(pages / 100, 32 - 3.2, 32 + 3.2);
+}
+
+PAGED_TEST(a_single_zero_page_is_left_out) {
+  struct page_sample s;
+
+  put_beside_shmem(f);
+  paged_put(f, 0, 64, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  paged_put(f, 10, 1, FAKE_ANON, true);
+  fake_pages_count(&f->tree, FRAME + 10, 1, 0);
+  s = sample(f, 100);
+  assert_int_equal(s.census[PAGE_ANON].pages, 63 + 8);
+  assert_int_equal(s.census[PAGE_ANON].exclusive, 63 + 8);
 }
 
 /* Huge pages of shmem look like them before 6.11. */
