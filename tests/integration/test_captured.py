@@ -480,6 +480,152 @@ class Capture(TreeTest):
         self.assertEqual(list_pids(tree), shape.pids)
 
 
+class Recording(TreeTest):
+    """contrib/capture-proc --every: a tree like those above for each moment."""
+
+    def setUp(self):
+        super().setUp()
+        self.directory = stage().new_directory() / "recorded"
+
+    def words(self, every, count, pids, *options):
+        words = ["--every", str(every), "--count", str(count), *options]
+        words += [word for pid in pids for word in ("-p", str(pid))]
+        return [CAPTURE, *words, self.directory]
+
+    def record(self, *words):
+        return subprocess.run(
+            self.words(*words), capture_output=True, text=True, check=False
+        )
+
+    def moments(self):
+        return sorted(self.directory.glob("moment-*"))
+
+    def test_moments_are_trees_with_the_memory_of_each_process(self):
+        shape = self.start_shape("cow", name="cow", mib=8, children=2)
+        done = self.record(1, 2, shape.pids)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        first, second = self.moments()
+        self.assertEqual(first.name, "moment-001")
+        self.assertEqual(second.name, "moment-002")
+        passed = [
+            float((tree / "uptime").read_text().split()[0])
+            for tree in (first, second)
+        ]
+        # It is rounded to 10 ms twice.
+        self.assertGreater(passed[1] - passed[0], 0.97)
+        for tree in (first, second):
+            self.assertEqual(list_pids(tree), sorted(shape.pids))
+            self.check_tree(tree)
+            for pid in shape.pids:
+                rollup = read_kib(tree / f"{pid}/smaps_rollup")
+                self.assertGreater(rollup["Rss"], 8 * MIB)
+                self.check_what_is_around(tree / str(pid), pid)
+                self.check_names(first / str(pid), tree / str(pid), pid)
+
+    def check_what_is_around(self, recorded, pid):
+        """The process sleeps: it is after the rollup what it was before."""
+        stat, statm = (recorded / "after").read_text().splitlines(True)
+        self.assertEqual(stat, (recorded / "stat").read_text())
+        self.assertEqual(statm, (recorded / "statm").read_text())
+        self.assertEqual(statm, Path(f"/proc/{pid}/statm").read_text())
+
+    def check_names(self, first, recorded, pid):
+        """They take room once."""
+        for name in ("comm", "cmdline", "cgroup"):
+            live = Path(f"/proc/{pid}/{name}").read_bytes()
+            self.assertEqual((recorded / name).read_bytes(), live)
+            self.assertTrue(os.path.samefile(recorded / name, first / name))
+        self.assertEqual(
+            os.readlink(recorded / "exe"), os.readlink(f"/proc/{pid}/exe")
+        )
+
+    def test_names_are_masked_in_every_moment(self):
+        shape = self.start_shape("named", name="m", argv_hex=b"a secret".hex())
+        self.assertEqual(self.record(1, 2, shape.pids, "-m").returncode, 0)
+        for tree in self.moments():
+            line = (tree / f"{shape.root}/cmdline").read_bytes()
+            self.assertRegex(line, rb"\Aa xxxxxx[x \0]*\Z")
+
+    def test_an_interrupt_leaves_what_is_complete(self):
+        """One process ends meanwhile, and another gets its name by an exec."""
+        stays = self.start_shape("anon", name="stays", mib=1)
+        ends = self.start_shape("anon", name="ends", mib=1)
+        execs = subprocess.Popen(
+            ["sh", "-c", "read line; exec sleep 1000"], stdin=subprocess.PIPE
+        )
+        self.addCleanup(execs.wait)
+        self.addCleanup(execs.kill)
+        pids = [stays.root, ends.root, execs.pid]
+        with subprocess.Popen(
+            self.words(1, 999, pids), stdout=subprocess.PIPE, text=True
+        ) as recorder:
+            wait_until(self.moments, "the first moment")
+            self.assertEqual(list_pids(self.moments()[0]), sorted(pids))
+            ends.stop()
+            execs.stdin.write(b"\n")
+            execs.stdin.close()
+            expected = sorted([stays.root, execs.pid])
+
+            def is_past():
+                last = self.moments()[-1]
+                comm = (last / f"{execs.pid}/comm").read_text()
+                return list_pids(last) == expected and comm == "sleep\n"
+
+            wait_until(is_past, "a moment after the end and the exec")
+            recorder.send_signal(signal.SIGINT)
+            text = recorder.stdout.read()
+        self.assertEqual(recorder.returncode, 130)
+        self.assertIn(f"{len(self.moments())} moments of Linux ", text)
+        self.assertEqual(
+            sorted(self.directory.iterdir()), self.moments(), "unfinished"
+        )
+        comm = (self.moments()[0] / f"{execs.pid}/comm").read_text()
+        self.assertEqual(comm, "sh\n")
+
+    def test_giants_are_recorded_without_a_rollup(self):
+        tree = WrittenTree()
+        (tree.path / "version").write_text("Linux version 6.1\n")
+        pages = (2 << 30) // os.sysconf("SC_PAGESIZE")
+        for pid, resident in ((100, pages), (101, pages + 1)):
+            tree.add(
+                pid,
+                smaps_rollup=rollup_text(SMALL_ON_MODERN),
+                statm=f"{2 * pages} {resident} 1 1 0 1 0\n",
+            )
+        done = self.record(1, 1, [], "-g", "2", "-r", tree.path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (moment,) = self.moments()
+        self.assertTrue((moment / "100/smaps_rollup").exists())
+        self.assertFalse((moment / "101/smaps_rollup").exists())
+        self.assertTrue((moment / "101/statm").exists())
+
+    def test_what_cannot_be_recorded_is_refused(self):
+        number = "expected a whole number from 1 to"
+        for words, reason in (
+            ("--every 0 --count 3", f"--every 0: {number} 3600"),
+            ("--every 1s --count 3", f"--every 1s: {number} 3600"),
+            ("--every 1 --count 1000", f"--count 1000: {number} 999"),
+            ("--every 1", "--every needs --count"),
+            ("--count 1", "--count and -g need --every"),
+            ("-g 1", "--count and -g need --every"),
+        ):
+            with self.subTest(words):
+                done = subprocess.run(
+                    [CAPTURE, *words.split(), self.directory],
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
+                self.assertEqual(done.returncode, 1)
+                self.assertEqual(done.stderr, f"capture-proc: {reason}\n")
+                self.assertFalse(self.directory.exists())
+        gone = self.start_shape("anon", name="gone", mib=1)
+        gone.stop()
+        done = self.record(1, 2, gone.pids)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no process could be recorded", done.stderr)
+
+
 def find_trees(path):
     """The tree itself, or each directory in it that is one."""
     for directory, names, _ in os.walk(path):
