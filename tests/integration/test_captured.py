@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from harness import (
+    DEADLINE_SECONDS,
     KIB,
     MIB,
     PLUGIN_SAYS,
@@ -556,24 +557,31 @@ class Recording(TreeTest):
         self.addCleanup(execs.wait)
         self.addCleanup(execs.kill)
         pids = [stays.root, ends.root, execs.pid]
-        with subprocess.Popen(
-            self.words(1, 999, pids), stdout=subprocess.PIPE, text=True
-        ) as recorder:
-            wait_until(self.moments, "the first moment")
-            self.assertEqual(list_pids(self.moments()[0]), sorted(pids))
-            ends.stop()
-            execs.stdin.write(b"\n")
-            execs.stdin.close()
-            expected = sorted([stays.root, execs.pid])
+        recorder = subprocess.Popen(
+            self.words(1, 200, pids),
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.addCleanup(recorder.stdout.close)
+        self.addCleanup(recorder.wait)
+        self.addCleanup(recorder.kill)
+        wait_until(self.moments, "the first moment")
+        self.assertEqual(list_pids(self.moments()[0]), sorted(pids))
+        ends.stop()
+        execs.stdin.write(b"\n")
+        execs.stdin.close()
+        expected = sorted([stays.root, execs.pid])
 
-            def is_past():
-                last = self.moments()[-1]
-                comm = (last / f"{execs.pid}/comm").read_text()
-                return list_pids(last) == expected and comm == "sleep\n"
+        def is_past():
+            last = self.moments()[-1]
+            comm = (last / f"{execs.pid}/comm").read_text()
+            return list_pids(last) == expected and comm == "sleep\n"
 
-            wait_until(is_past, "a moment after the end and the exec")
-            recorder.send_signal(signal.SIGINT)
-            text = recorder.stdout.read()
+        wait_until(is_past, "a moment after the end and the exec")
+        # A terminal sends it to all of them.
+        os.killpg(recorder.pid, signal.SIGINT)
+        text, _ = recorder.communicate(timeout=DEADLINE_SECONDS)
         self.assertEqual(recorder.returncode, 130)
         self.assertIn(f"{len(self.moments())} moments of Linux ", text)
         self.assertEqual(
