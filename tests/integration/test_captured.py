@@ -498,6 +498,18 @@ class Recording(TreeTest):
             self.words(*words), capture_output=True, text=True, check=False
         )
 
+    def start_recorder(self, pids):
+        recorder = subprocess.Popen(
+            self.words(1, 200, pids),
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.addCleanup(recorder.stdout.close)
+        self.addCleanup(recorder.wait)
+        self.addCleanup(recorder.kill)
+        return recorder
+
     def moments(self):
         return sorted(self.directory.glob("moment-*"))
 
@@ -557,15 +569,7 @@ class Recording(TreeTest):
         self.addCleanup(execs.wait)
         self.addCleanup(execs.kill)
         pids = [stays.root, ends.root, execs.pid]
-        recorder = subprocess.Popen(
-            self.words(1, 200, pids),
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        self.addCleanup(recorder.stdout.close)
-        self.addCleanup(recorder.wait)
-        self.addCleanup(recorder.kill)
+        recorder = self.start_recorder(pids)
         wait_until(self.moments, "the first moment")
         self.assertEqual(list_pids(self.moments()[0]), sorted(pids))
         ends.stop()
@@ -589,6 +593,22 @@ class Recording(TreeTest):
         )
         comm = (self.moments()[0] / f"{execs.pid}/comm").read_text()
         self.assertEqual(comm, "sh\n")
+
+    def test_processes_that_come_or_go_meanwhile_are_noted(self):
+        """There is nearly always a child, and each is gone soon."""
+        loop = subprocess.Popen(["sh", "-c", "while :; do sleep 0.2; done"])
+        self.addCleanup(loop.wait)
+        self.addCleanup(loop.kill)
+        self.start_recorder([])
+
+        def is_noted():
+            return any(
+                int(line.rpartition(") ")[2].split()[1]) == loop.pid
+                for tree in self.moments()
+                for line in (tree / "unsteady").read_text().splitlines()
+            )
+
+        wait_until(is_noted, "a child to end or begin meanwhile")
 
     def test_giants_are_recorded_without_a_rollup(self):
         tree = WrittenTree()
