@@ -115,7 +115,8 @@ PATIENT := read/test_reader read/test_reader_hang read/test_worker_pool \
   read/test_pid_watch member/test_address_space_shared \
   measure/test_measure_unread measure/test_measure_observe \
   snapshot/test_recorder snapshot/test_restart \
-  $(COLLECTED) core/test_giants core/test_month measure/test_measure_truth
+  $(COLLECTED) core/test_giants core/test_month core/test_replay \
+  measure/test_measure_truth
 $(PATIENT:%=$(UNIT)/%): $(B)/tests/support/patience.o
 $(call wrap,$(PATIENT),pthread_cond_timedwait)
 # The call returns what the test wants, fails, or hangs.
