@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 
 import harness
 from harness import KIB, IntegrationTest, read_rollup, stage, wait_until
@@ -19,22 +20,22 @@ METHOD = "io.systemd.oom.Prekill.Notify"
 
 
 class PrekillTest(IntegrationTest):
-    SECONDS = "0.7"  # of the program
+    CONSTANTS = {}  # of the program, if others
 
     def setUp(self):
         super().setUp()
         text = PROGRAM.read_text()
-        self.assertEqual(text.count("\nSECONDS = 0.7 "), 1)
+        for name, value in self.CONSTANTS.items():
+            text, found = re.subn(
+                rf"(?m)^{name} = [^#\n]*#", f"{name} = {value}  #", text
+            )
+            self.assertEqual(found, 1)
         program = stage().new_directory() / PROGRAM.name
-        program.write_text(
-            text.replace("\nSECONDS = 0.7 ", f"\nSECONDS = {self.SECONDS} ")
-        )
+        program.write_text(text)
         program.chmod(0o755)
         self.directory = stage().new_directory()
         self.cgroups = stage().new_directory()
         self.address = str(stage().new_directory() / "smaps")
-        programs = stage().new_directory()
-        (programs / "smaps-report").symlink_to(REPORT)
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(self.address)
         listener.listen()
@@ -52,7 +53,6 @@ class PrekillTest(IntegrationTest):
                 close_fds=False,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"},
             )
         listener.close()
         self.addCleanup(self.program.wait)
@@ -86,12 +86,16 @@ class PrekillTest(IntegrationTest):
         self.assertEqual(reply[-1:], b"\0")
         return json.loads(reply[:-1])
 
+    def await_log(self, text):
+        """What is said once a copy is there."""
+        wait_until(lambda: text in self.log.read_text(), lambda: self.log.read_text())
+
     def copies(self):
         return sorted(self.directory.iterdir())
 
 
 class Saved(PrekillTest):
-    SECONDS = "60"  # a busy machine may need more than 0.7
+    CONSTANTS = {"SECONDS": 60}  # a busy machine may need more than 0.7
 
     def test_processes_are_saved_before_they_are_killed(self):
         shape = self.start_shape("cow", name="doomed", mib=8, children=2)
@@ -101,30 +105,74 @@ class Saved(PrekillTest):
         self.make_cgroup("/a.slice/web@1.service/part", children)
         self.make_cgroup("/a.slice/other.service", [other.root])
         truth = {pid: read_rollup(pid) for pid in shape.pids}
+        executable = os.readlink(f"/proc/{root}/exe")
+        asked = time.time()
         self.assertEqual(self.notify("/a.slice/web@1.service"), {"parameters": {}})
+        answered = time.time()
         for pid in shape.pids:
             os.kill(pid, signal.SIGKILL)
+        self.await_log("processes: 3, in")
         (copy,) = self.copies()
         self.assertRegex(copy.name, r"^\d{8}T\d{6}Z-web@1\.service$")
         self.assertEqual(copy.stat().st_mode & 0o777, 0o700)
         saved = {int(path.name) for path in copy.iterdir() if path.name.isdigit()}
         self.assertEqual(saved, set(shape.pids))
-        report = copy / "report"
-        wait_until(
-            lambda: report.exists() and "[stack]" in report.read_text(), "the report"
-        )
-        done = subprocess.run(
-            [REPORT, "live", "--processes", "-j", "-S", copy],
-            capture_output=True, check=True,
-        )  # fmt: skip
-        rows = {row["pid"]: row for row in json.loads(done.stdout)[1:]}
+        document, *rows = self.show(copy, "--processes")
+        self.assertEqual(os.readlink(copy / f"{root}/exe"), executable)
+        self.assertLess(asked, document["time"])
+        self.assertLess(document["time"], answered)
+        rows = {row["pid"]: row for row in rows}
         for pid, rollup in truth.items():
             # Pages of libraries move with who else has mapped them.
             for amount in "pss", "uss":
                 self.assertAlmostEqual(
                     rows[pid][amount], rollup[amount], delta=512 * KIB
                 )
-        self.assertIn("processes: 3, in", self.log.read_text())
+        mappings = {row["name"] for row in self.show(copy, "-m")[1:]}
+        self.assertLessEqual({"[anon]", "[stack]"}, mappings)
+
+    def test_copy_stays_although_the_answer_came_too_late(self):
+        shape = self.start_shape("anon", name="doomed", mib=4)
+        self.make_cgroup("/late", [shape.root])
+        call = {"method": METHOD, "parameters": {"cgroup": "/late"}}
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(self.address)
+            client.sendall(json.dumps(call).encode() + b"\0")
+        self.await_log("-late: processes: 1, in")
+        self.assertEqual(len(self.copies()), 1)
+
+    def test_first_copy_stays_if_systemd_oomd_asks_again(self):
+        """In the same second; what is killed has less memory by then."""
+        now = time.time()
+        for second in range(120):
+            name = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now + second))
+            (self.directory / f"{name}-again").mkdir()
+        self.make_cgroup("/again", [os.getpid()])
+        self.notify("/again")
+        self.await_log("-again: processes: 1, in")
+        self.assertEqual(list(self.directory.glob("*/*")), [])
+
+    def show(self, copy, *options):
+        done = subprocess.run(
+            [REPORT, "live", *options, "-j", "-S", copy],
+            capture_output=True, check=True,
+        )  # fmt: skip
+        return json.loads(done.stdout)
+
+
+class Large(PrekillTest):
+    CONSTANTS = {"SECONDS": 60, "BYTES": 20000}
+
+    def test_what_is_too_large_is_left_out_whole(self):
+        """smaps of a process of Python has more than 20,000 bytes, and the other
+        files together fewer."""
+        self.make_cgroup("/large", [os.getpid()])
+        self.assertEqual(self.notify("/large"), {"parameters": {}})
+        self.await_log("processes: 1, not all, in")
+        (copy,) = self.copies()
+        names = {path.name for path in (copy / str(os.getpid())).iterdir()}
+        self.assertIn("smaps_rollup", names)
+        self.assertNotIn("smaps", names)
 
 
 class Refused(PrekillTest):
@@ -135,9 +183,11 @@ class Refused(PrekillTest):
         os.mkfifo(self.cgroups / "hung/cgroup.procs")
         self.make_cgroup("/well", [shape.root])
         self.assertEqual(self.notify("/hung"), {"parameters": {}})
-        self.assertIn("processes: 0, not all, in", self.log.read_text())
+        self.await_log("processes: 0, not all, in")
         self.assertEqual(self.notify("/well"), {"parameters": {}})
-        (copy,) = (path for path in self.copies() if path.name.endswith("-well"))
+        self.await_log("-well: processes: 1,")
+        (copy,) = self.copies()
+        self.assertTrue(copy.name.endswith("-well"), copy)
         self.assertIn("Pss:", (copy / f"{shape.root}/smaps_rollup").read_text())
 
     def test_bad_requests(self):
@@ -150,6 +200,7 @@ class Refused(PrekillTest):
         self.assertEqual(self.copies(), [])
         self.make_cgroup("/fine", [os.getpid()])
         self.assertEqual(self.notify("/fine"), {"parameters": {}})
+        self.await_log("-fine: processes: 1,")
         self.assertEqual(self.copies()[0].name[-5:], "-fine")
 
     def test_only_the_newest_copies_stay(self):
