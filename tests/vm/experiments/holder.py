@@ -18,6 +18,7 @@
       text        a file that is mapped by threads, of which each has few faults
       leap        nothing, until SIGUSR1 tells it to take all at once, or
                   SIGUSR2 a child of it, which the kernel would rather kill
+      thrash      nothing, until SIGUSR1 tells it to write all again and again
 
 For the others, SIGUSR1 pages it out, SIGUSR2 writes every page anew.
 """
@@ -184,10 +185,23 @@ def leap(size):
         signal.pause()
 
 
+def thrash(size):
+    def begin(*_):
+        _, rewrite = hold("anon", size)
+        while True:
+            rewrite()
+
+    signal.signal(signal.SIGUSR1, begin)
+    say_ready()
+    signal.pause()
+
+
 def main():
     kind, size = sys.argv[1], int(sys.argv[2]) * MIB
     if kind == "leap":
         leap(size)
+    if kind == "thrash":
+        thrash(size)
     memory, rewrite = hold(kind, size)
     signal.signal(signal.SIGUSR1, lambda *_: memory.madvise(MADV_PAGEOUT))
     signal.signal(signal.SIGUSR2, lambda *_: rewrite())
