@@ -132,9 +132,10 @@ $(call wrap,base/test_user,getpwuid_r)
 $(call wrap,proc/test_mapping,malloc)
 $(call wrap,snapshot/test_store,write close fstat geteuid mkdir)
 
-# Pauses are counted and not made, and files have PAGEMAP_SCAN.
+# Pauses are counted and not made, files have PAGEMAP_SCAN, and reads fail.
 $(call wrap,sample/test_page_sample sample/test_page_layout \
-  sample/test_mapping_sample sample/test_page_sample_huge,nanosleep pagemap_scan)
+  sample/test_mapping_sample sample/test_page_sample_huge, \
+  nanosleep pagemap_scan pagemap_read)
 
 # The system runs out of threads.
 FEW := read/test_worker_pool read/test_reader read/test_reader_hang \

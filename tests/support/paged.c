@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "paged.h"
 
+#include <errno.h>
 #include <time.h>
 
 #include "test.h"
@@ -22,6 +23,15 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left) {
   return 0;
 }
 
+WRAPPED(int, pagemap_read, int fd, uint64_t first, uint64_t *entries, size_t n,
+        size_t *ret_n);
+int __wrap_pagemap_read(int fd, uint64_t first, uint64_t *entries, size_t n,
+                        size_t *ret_n) {
+  if (the_paged->fails_at > 0 && --the_paged->fails_at == 0)
+    return -EIO;
+  return __real_pagemap_read(fd, first, entries, n, ret_n);
+}
+
 static bool is_within(uint64_t page, uint64_t first, uint64_t end) {
   return page >= FIRST + first && page < FIRST + end;
 }
@@ -31,7 +41,7 @@ static unsigned categories_of(int fd, uint64_t page) {
   uint64_t entry = 0;
   size_t n = 0;
 
-  assert_int_equal(pagemap_read(fd, page, &entry, 1, &n), 0);
+  assert_int_equal(__real_pagemap_read(fd, page, &entry, 1, &n), 0);
   return (n == 1 && pagemap_is_present(entry) ? PAGEMAP_PRESENT : 0) |
          (is_within(page, p->huge, p->huge_end) ? PAGEMAP_HUGE : 0) |
          (is_within(page, p->zero, p->zero_end) ? PAGEMAP_ZERO : 0);

@@ -26,7 +26,8 @@ struct paged {
   bool can_scan;
   uint64_t huge, huge_end, zero, zero_end;
   unsigned scans;
-  const char *file; /* that was being read in the last pause */
+  unsigned fails_at; /* that read from here on is EIO, of 1 on; 0: none */
+  const char *file;  /* that was being read in the last pause */
 };
 
 /* Makes the process, one at a time. It has no maps and no pagemap yet. */

@@ -340,6 +340,20 @@ FIXTURE_TEST(refining_stops_for_time) {
     assert_true(has_page(f, START / PAGE + i));
 }
 
+FIXTURE_TEST(refining_that_fails_leaves_nothing) {
+  size_t before = 0;
+
+  put_thin(f, 5);
+  for (unsigned at = 1; at <= WINDOWS + 1; at++) {
+    f->in.fails_at = at;
+    assert_int_equal(read_layout(f, 100), at <= WINDOWS ? -EIO : 0);
+    if (at == 10) /* after what is read once, and kept */
+      before = heap_used();
+    if (at >= 10 && at <= WINDOWS)
+      assert_int_equal(heap_used(), before);
+  }
+}
+
 /* Pages that are present count, but not as much as a read. */
 FIXTURE_TEST(refining_pauses) {
   put_thin(f, 5);

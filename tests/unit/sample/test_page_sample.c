@@ -538,6 +538,34 @@ static int lowest_free_fd(void) {
   return fd;
 }
 
+/* Of all that a census and a sample read, in turn. Without the first number of
+ * kpagecount there are no counts, and of windows, PROBES are only timed. */
+PAGED_TEST(each_read_that_fails_is_an_error) {
+  unsigned succeeded = 0, n = 0;
+  size_t before = 0;
+
+  put_beside_shmem(f);
+  for (bool has_failed = true; has_failed; n++) {
+    struct page_sample s;
+    int rc;
+
+    f->fails_at = n + 1;
+    rc = read_sample(f, 100, &s);
+    has_failed = f->fails_at == 0;
+    succeeded += rc == 0 && has_failed;
+    if (rc == 0)
+      page_layout_drop(s.layout);
+    else if (rc != -EIO || s.layout)
+      fail_msg("read %u: %d", n, rc);
+    if (n == 0)
+      before = heap_used();
+  }
+  f->fails_at = 0;
+  assert_int_equal(heap_used(), before);
+  assert_int_equal(succeeded, 1 + 8);
+  assert_in_range(n, 2 * 100, 3 * 100);
+}
+
 /* Root may open all: so the test is another user meanwhile. No file stays open,
  * of which a daemon would run out. */
 PAGED_TEST(refused_pagemap_is_an_error) {
