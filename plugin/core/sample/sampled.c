@@ -42,7 +42,7 @@ static struct part part_of(double sum, double squares, double most,
   rare = NONE_SEEN / PUBLISHED / n / sqrt(fmax(s->alike, 1)) *
          fmax(mean, most - mean);
   return (struct part){.mean = mean,
-                       .deviation = fmin(sqrt(variance / n), most / 2),
+                       .deviation = sqrt(variance / n),
                        .rare = fmin(rare, most / 2)};
 }
 

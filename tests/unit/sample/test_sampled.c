@@ -122,6 +122,9 @@ TEST(shares_that_are_not_known_are_bounded) {
     for (unsigned truth = 2; truth <= 1000; truth++)
       off = fmax(off, fabs(s.pss[PAGE_ANON] - (0.4 + 0.6 / truth) * GIB));
     assert_near(s.error.pss_bound, off, 0.001 * GIB);
+    /* 1 and 1 / sharers, as 4 to 6: their difference by sqrt(0.4 * 0.6). */
+    assert_near(s.error.pss[PAGE_ANON].noise,
+                (1 - 1 / anon.sharers) * sqrt(0.24 / 1000) * GIB, 1000);
     assert_true(off <= s.error.pss_bound + 1);
   }
 }
@@ -316,6 +319,49 @@ TEST(pages_that_none_of_the_samples_has_met_are_rarer) {
     assert_true(its.pss[PAGE_ANON].rare >= 2.0 * MIB / (1 + i));
   }
   assert_near(its.pss[PAGE_ANON].rare, 2 * MIB / 10.0, MIB / 40.0);
+}
+
+/* The process has changed; or the estimate had no such error. */
+TEST(rare_pages_of_a_sample_alone_stay_as_rare) {
+  struct rollup estimate = estimate_of(100 * MIB);
+  struct sampled changed = {.pss[PAGE_ANON] = 200 * MIB,
+                            .error.pss[PAGE_ANON].rare = 2 * MIB};
+  struct sampled same = {
+      .pss[PAGE_ANON] = 100 * MIB,
+      .error.pss[PAGE_ANON] = {.noise = 2 * MIB, .rare = 2 * MIB}};
+  const struct sampled_error rare = {.pss[PAGE_ANON].rare = 2 * MIB};
+  const struct sampled_error none = {.pss[PAGE_ANON].noise = 2 * MIB};
+
+  sampled_fuse(&changed, &estimate, &rare);
+  assert_near(changed.error.pss[PAGE_ANON].rare, 2 * MIB, 1);
+  sampled_fuse(&same, &estimate, &none);
+  assert_near(same.error.pss[PAGE_ANON].rare, MIB, 1);
+}
+
+/* Shmem is of the files. */
+TEST(an_estimate_of_files_has_their_shmem) {
+  const struct rollup estimate = {
+      .bytes = {[ROLLUP_PSS_FILE] = 10 * MIB, [ROLLUP_PSS_SHMEM] = 6 * MIB}};
+  const struct sampled_error its = {.pss[PAGE_FILE].noise = MIB};
+  struct sampled s = {.pss[PAGE_FILE] = 17 * MIB,
+                      .error.pss[PAGE_FILE].noise = MIB};
+
+  sampled_fuse(&s, &estimate, &its);
+  assert_near(s.pss[PAGE_FILE], 16.5 * MIB, 1);
+}
+
+TEST(all_of_a_part_that_could_not_be_drawn_is_in_doubt) {
+  struct sampled s = {.swap = 0};
+
+  sampled_add_exclusive(&s, PAGE_ANON, 3 * MIB);
+  sampled_add_exclusive(&s, PAGE_FILE, MIB);
+  for (unsigned i = 1; i <= 2; i++) {
+    sampled_bound_unseen(&s, 0.25);
+    assert_near(s.error.pss_bound, i * MIB, 0);
+    assert_near(s.error.uss_bound, i * MIB, 0);
+  }
+  assert_near(sampled_uss_common(&s.error), 2 * MIB, 0);
+  assert_near(sampled_uss_error(&s.error), 2 * MIB, 0);
 }
 
 /* Half of the estimate had no chance to be drawn, and is not as it was taken to
