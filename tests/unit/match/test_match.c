@@ -569,8 +569,8 @@ WORLD_TEST(a_service_is_let_in_before_newcomers) {
 
 /* --- names that take long to match, beside the time that a cycle has ------ */
 
-/* Puts a process with a command line of more than ORDINARY_MAX bytes. By its
- * size an exec shows. */
+/* Puts a process with a command line of more than ORDINARY_MAX bytes, which
+ * depends on its size. By this an exec shows. */
 static void put_sized(struct world *w, uint32_t pid, uint32_t ppid,
                       const char *comm, unsigned size) {
   struct fake f = named(pid, ppid, comm);
@@ -578,6 +578,7 @@ static void put_sized(struct world *w, uint32_t pid, uint32_t ppid,
 
   memset(line, 'x', sizeof(line) - 1);
   line[sizeof(line) - 1] = '\0';
+  line[1] = (char)('a' + size % 26);
   f.cmdline = line;
   f.size = size;
   world_put(w, f);

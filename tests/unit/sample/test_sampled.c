@@ -329,6 +329,9 @@ TEST(rare_pages_of_a_sample_alone_stay_as_rare) {
   struct sampled same = {
       .pss[PAGE_ANON] = 100 * MIB,
       .error.pss[PAGE_ANON] = {.noise = 2 * MIB, .rare = 2 * MIB}};
+  struct sampled news = {
+      .pss[PAGE_ANON] = 100 * MIB,
+      .error.pss[PAGE_ANON] = {.noise = 9 * MIB, .rare = 3 * MIB}};
   const struct sampled_error rare = {.pss[PAGE_ANON].rare = 2 * MIB};
   const struct sampled_error none = {.pss[PAGE_ANON].noise = 2 * MIB};
 
@@ -336,6 +339,9 @@ TEST(rare_pages_of_a_sample_alone_stay_as_rare) {
   assert_near(changed.error.pss[PAGE_ANON].rare, 2 * MIB, 1);
   sampled_fuse(&same, &estimate, &none);
   assert_near(same.error.pss[PAGE_ANON].rare, MIB, 1);
+  /* Or the sample has met pages that were ruled out. */
+  sampled_fuse(&news, &estimate, &rare);
+  assert_near(news.error.pss[PAGE_ANON].rare, 3 * MIB, 1);
 }
 
 /* Shmem is of the files. */
