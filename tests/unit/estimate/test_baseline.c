@@ -61,6 +61,25 @@ TEST(strangers_are_seen_beside_merged_pages) {
   assert_int_equal(strangers_seen(&r, 1), 2);
 }
 
+/* Pages of both kinds may be private, too. */
+TEST(strangers_are_seen_beside_files_and_shmem) {
+  struct rollup r = sharing(20, 90, 3, 8);
+
+  r.bytes[ROLLUP_PSS_FILE] -= 4 * MIB;
+  r.bytes[ROLLUP_PSS_SHMEM] += 4 * MIB;
+  assert_int_equal(strangers_seen(&r, 1), 2);
+}
+
+/* Some pages may have fewer sharers. */
+TEST(strangers_are_rounded) {
+  struct rollup r = sharing(0, 100, 2, 0);
+
+  r.bytes[ROLLUP_PSS_ANON] = 1000 * MIB / 27;
+  assert_int_equal(strangers_seen(&r, 2), 1);
+  r.bytes[ROLLUP_PSS_ANON] = 1000 * MIB / 23;
+  assert_int_equal(strangers_seen(&r, 2), 0);
+}
+
 /* It costs 45 MiB, which cannot be distinguished from the part that the child
  * pays. */
 TEST(cost_of_merged_pages_is_in_doubt_beside_strangers) {
@@ -71,6 +90,7 @@ TEST(cost_of_merged_pages_is_in_doubt_beside_strangers) {
   r.bytes[ROLLUP_KSM] = 900 * MIB;
   assert_int_equal(strangers_seen(&r, 1), 1);
   assert_true(strangers_part(&r, 1, 1) == 95.0 * MIB);
+  assert_true(strangers_part(&r, 1, 2) == 190.0 * MIB);
 }
 
 /* Together, all that are known pay what is theirs again. */

@@ -248,6 +248,16 @@ TEST(without_parts_all_of_pss_beyond_uss_is_of_others) {
   assert_int_equal(rollup_uss(&u), 8 * MIB);
 }
 
+/* It shared with strangers, of whom nothing is known. */
+TEST(relatives_that_were_not_known_change_no_price) {
+  struct track t = sharing(2, 0);
+  struct rollup u = estimate(&t);
+
+  assert_bytes(&u, ROLLUP_PSS_ANON, 9);
+  assert_bytes(&u, ROLLUP_PSS, 13);
+  assert_bytes(&u, ROLLUP_PRIVATE_DIRTY, 8);
+}
+
 TEST(the_last_of_a_family_owns_what_it_shared) {
   struct track t = sharing(2, 2);
   struct rollup u = estimate(&t);
