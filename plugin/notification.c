@@ -165,7 +165,7 @@ static void format_summary(const struct summary *s, char *ret, size_t size) {
 
   *ret = '\0';
   append_pss(&l, s);
-  if (s->change.age_ns > 0)
+  if (s->change.age_ns > 0 && change != 0)
     append(&l, ", %c%s in %s", change < 0 ? '-' : '+',
            format_amount(change < 0 ? -(uint64_t)change : (uint64_t)change,
                          amount),

@@ -603,6 +603,24 @@ void cgroup_watch_run(struct cgroup_watch *w, const struct matcher *matcher,
 
 /* --- over a restart of the daemon --- */
 
+/* Field by field, because the bytes between them are written, too. */
+static void copy_kills(const struct watched_cgroup *c,
+                       struct cgroup_kills *ret) {
+  memset(ret, 0, sizeof(*ret));
+  ret->counts.hierarchy = c->now.hierarchy;
+  ret->counts.is_kernels = c->now.is_kernels;
+  ret->counts.has_kills = c->now.has_kills;
+  ret->counts.has_parent_kills = c->now.has_parent_kills;
+  ret->counts.kills = c->now.kills;
+  ret->counts.ino = c->now.ino;
+  ret->counts.parent_kills = c->now.parent_kills;
+  ret->counts.oomd.is_known = c->now.oomd.is_known;
+  ret->counts.oomd.ooms = c->now.oomd.ooms;
+  ret->counts.oomd.kills = c->now.oomd.kills;
+  ret->kills = c->kills;
+  ret->oomd_kills = c->oomd_kills;
+}
+
 const char *cgroup_watch_next_kills(const struct cgroup_watch *w,
                                     size_t *cursor, struct cgroup_kills *ret) {
   while (*cursor < w->n) {
@@ -610,10 +628,7 @@ const char *cgroup_watch_next_kills(const struct cgroup_watch *w,
 
     if (!c->now.has_kills && !shows_kills(c))
       continue;
-    *ret = (struct cgroup_kills){
-        .counts = c->now, .kills = c->kills, .oomd_kills = c->oomd_kills};
-    ret->counts.memory = (struct cgroup_memory){.path = NULL};
-    ret->counts.stalls = (struct cgroup_stalls){.is_known = false};
+    copy_kills(c, ret);
     return c->path;
   }
   return NULL;

@@ -72,7 +72,7 @@ struct recent_kills {
  * last hour, and the kernel's counts as they were read last. */
 struct cgroup_kills {
   /* hierarchy, which is CGROUP_NOWHERE if its files were not there any more;
-   * kills, parent_kills, whether they are known, ino, and oomd. */
+   * is_kernels, kills, parent_kills, whether they are known, ino, and oomd. */
   struct memory_cgroup counts;
   struct recent_kills kills, oomd_kills;
 };
