@@ -26,8 +26,9 @@ struct cursor {
   const char *end;
 };
 
+/* The text may be NULL if it is empty. */
 static inline struct cursor cursor_begin(const char *text, size_t len) {
-  return (struct cursor){.at = text, .end = text + len};
+  return (struct cursor){.at = text, .end = len > 0 ? text + len : text};
 }
 
 static inline bool cursor_is_done(const struct cursor *s) {

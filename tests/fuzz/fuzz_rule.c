@@ -47,12 +47,12 @@ static int add_selector(struct rule *rule, struct fuzz_bytes *b,
     int found = selector_match(&s, id, 7, &captures);
 
     require(found == 0 || found == 1);
-    require(found == 0 || value);
+    require(found == 0 || value || !*pattern); /* "": without a value */
     if (found && s.test == SELECT_REGEX)
       look_at_captures(&captures, value);
     if (s.test == SELECT_GLOB && s.attribute != ATTRIBUTE_USER &&
         has_no_special(pattern))
-      require(found == (value && strcmp(value, pattern) == 0));
+      require(found == (value ? strcmp(value, pattern) == 0 : !*pattern));
   }
   require(rc != -EINVAL || reason.text[0] || is_heavy(pattern));
   if (rc == 0) {

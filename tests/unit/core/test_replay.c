@@ -77,6 +77,12 @@ struct replay {
 
 #define PATH_SIZE 512
 
+/* ret has PATH_SIZE bytes. */
+static void join(char *ret, const char *directory, const char *name) {
+  if (snprintf(ret, PATH_SIZE, "%s/%s", directory, name) >= PATH_SIZE)
+    fail_msg("%s/%s is too long", directory, name);
+}
+
 /* Calls `visit` with each name in a directory that is there. */
 static void for_each(const char *directory, void *ctx,
                      void (*visit)(void *ctx, const char *name)) {
@@ -96,21 +102,21 @@ static bool is_pid(const char *name) { return *name >= '1' && *name <= '9'; }
 
 /* Threads that outlive the main one are symbolic links. */
 static bool is_process(const char *directory, const char *name) {
-  char path[PATH_SIZE + 32];
+  char path[PATH_SIZE];
   struct stat st;
 
-  snprintf(path, sizeof(path), "%s/%s", directory, name);
+  join(path, directory, name);
   return is_pid(name) && lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 /* Returns the text of a file, empty if it is not there, until the next call. */
 static const char *load(const char *directory, const char *name) {
   static char text[8192];
-  char path[PATH_SIZE + 64];
+  char path[PATH_SIZE];
   size_t n = 0;
   FILE *f;
 
-  snprintf(path, sizeof(path), "%s/%s", directory, name);
+  join(path, directory, name);
   f = fopen(path, "r");
   if (f) {
     n = fread(text, 1, sizeof(text) - 1, f);
@@ -208,9 +214,9 @@ static bool is_ending(const char *process) {
 
 static void learn_without_memory(struct replay *r, const char *comm,
                                  const char *process) {
-  char task[PATH_SIZE + 64];
+  char task[PATH_SIZE];
 
-  snprintf(task, sizeof(task), "%s/task", process);
+  join(task, process, "task");
   /* Its main thread has ended: what it has is in other files. */
   if (access(task, F_OK) == 0)
     truth_of(r, comm)->is_known = truth_of(r, ALL)->is_known = false;
@@ -221,11 +227,11 @@ static void learn_without_memory(struct replay *r, const char *comm,
 
 static void learn_process(void *ctx, const char *name) {
   struct moment *m = ctx;
-  char process[PATH_SIZE + 32], comm[32];
+  char process[PATH_SIZE], comm[32];
 
   if (!is_process(m->path, name))
     return;
-  snprintf(process, sizeof(process), "%s/%s", m->path, name);
+  join(process, m->path, name);
   snprintf(comm, sizeof(comm), "%s", load(process, "comm"));
   comm[strcspn(comm, "\n")] = '\0';
   if (strncmp(load(process, "statm"), "0 0 ", 4) == 0) {
@@ -260,10 +266,10 @@ struct directories {
 
 static void move_file(void *ctx, const char *name) {
   const struct directories *d = ctx;
-  char from[PATH_SIZE + 64], to[PATH_SIZE + 64];
+  char from[PATH_SIZE], to[PATH_SIZE];
 
-  snprintf(from, sizeof(from), "%s/%s", d->from, name);
-  snprintf(to, sizeof(to), "%s/%s", d->to, name);
+  join(from, d->from, name);
+  join(to, d->to, name);
   if (rename(from, to) < 0)
     fail_msg("%s: %s", from, error_name(errno));
 }
@@ -272,18 +278,18 @@ static void remove_file(void *ctx, const char *name) {
   const struct directories *d = ctx;
   char path[PATH_SIZE];
 
-  snprintf(path, sizeof(path), "%s/%s", d->from, name);
+  join(path, d->from, name);
   proctree_unlink(&d->r->world.tree, path);
 }
 
 /* The directory of a process stays the same one for its life, as in /proc. */
 static void show_entry(void *ctx, const char *name) {
   struct moment *m = ctx;
-  char from[PATH_SIZE + 32], to[PATH_SIZE];
+  char from[PATH_SIZE], to[PATH_SIZE];
   struct directories d = {.r = m->r, .from = name};
 
-  snprintf(from, sizeof(from), "%s/%s", m->path, name);
-  snprintf(to, sizeof(to), "%s/%s", m->r->world.tree.root, name);
+  join(from, m->path, name);
+  join(to, m->r->world.tree.root, name);
   if (!is_process(m->path, name)) {
     assert_int_equal(rename(from, to), 0);
     return;
@@ -297,9 +303,9 @@ static void show_entry(void *ctx, const char *name) {
 
 static void end_missing(void *ctx, const char *name) {
   struct moment *m = ctx;
-  char path[PATH_SIZE + 32];
+  char path[PATH_SIZE];
 
-  snprintf(path, sizeof(path), "%s/%s", m->path, name);
+  join(path, m->path, name);
   if (is_pid(name) && access(path, F_OK) < 0)
     proctree_end(&m->r->world.tree, (uint32_t)strtoul(name, NULL, 10));
 }

@@ -64,7 +64,7 @@ static void put_docker(const struct fixture *f, const char *name) {
 
 static void put_podman(const struct fixture *f, const char *path,
                        const char *id, const char *name) {
-  char text[256];
+  char text[512];
 
   snprintf(text, sizeof(text), "[{\"id\": \"%s\", \"names\": [\"%s\"]}]", id,
            name);
@@ -181,7 +181,7 @@ NAMES_TEST(daemon_json_without_a_data_root_leaves_the_default) {
 #define DATA "/containers/" ID "/config.v2.json"
 
 static void put_data(struct fixture *f, const char *root, const char *name) {
-  char path[256], text[64];
+  char path[512], text[64];
 
   snprintf(path, sizeof(path), "%s" DATA, root);
   snprintf(text, sizeof(text), "{\"Name\": \"/%s\"}", name);
