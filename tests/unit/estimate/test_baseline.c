@@ -161,9 +161,13 @@ TEST(strangers_beside_a_family_that_changed_are_new) {
   }
 }
 
+/* Those of a first reading may stay. */
 TEST(strangers_are_counted_until_the_next_reading) {
-  struct fixture f = {.e = {.page_size = 4096}};
+  struct fixture f = {.e = {.page_size = 4096}}, first = f;
 
+  sharing_init(&first.set, 0);
+  read_at(&first, 1, sharing(0, 100, 3, 0));
+  assert_int_equal(first.track.baseline.relatives, 0);
   sharing_init(&f.set, 0);
   read_at(&f, 1, sharing(100, 0, 1, 0));
   read_at(&f, 2, sharing(0, 100, 3, 0));

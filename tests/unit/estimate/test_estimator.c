@@ -594,7 +594,8 @@ FIXTURE_TEST(a_derived_baseline_keeps_the_bounds_of_the_one_before) {
  * itself. */
 static double breaks_after(struct fixture *f, double own_more, double breaks,
                            bool is_derived) {
-  struct fork_family family = {.members = 2, .cow_breaks = breaks};
+  struct fork_family family = {
+      .members = 2, .cow_breaks = breaks, .newborns = NEWBORN_LESSONS_AT_FIRST};
   struct observation now = at_half_shared;
   struct rollup r = half_shared;
   int64_t own = (int64_t)((breaks + own_more) * (double)MIB);
@@ -608,6 +609,8 @@ static double breaks_after(struct fixture *f, double own_more, double breaks,
   r.bytes[ROLLUP_PRIVATE_DIRTY] += (uint64_t)own;
   r.bytes[ROLLUP_SHARED_DIRTY] -= (uint64_t)own;
   estimator_correct(&f->cycle, &f->track, &r, &now);
+  /* It is no newborn. */
+  assert_true(family.newborns.breaks < 0 && family.newborns.file_share < 0);
   f->track.family = NULL;
   f->track.kinship = KINSHIP_ALONE;
   return family.cow_breaks;
