@@ -68,8 +68,8 @@ struct cgroup_memory {
   uint64_t inactive_file;
   uint64_t shmem;  /* the part of file that is tmpfs and the like */
   uint64_t kernel; /* slab, page tables, stacks of threads and the like */
-  /* Processes that were killed for memory in the last hour, and in this
-   * interval. */
+  /* Processes that were killed for memory in the last hour, and since a group
+   * has shown it last. */
   uint64_t kills, new_kills;
   uint64_t
       oomd_kills; /* by systemd-oomd, in the last hour: new_kills has them */

@@ -47,6 +47,7 @@ struct watched_cgroup {
   bool has_oomd_tried;   /* at the last reading, and had noted no kill yet */
 
   struct recent_kills kills, oomd_kills;
+  bool is_shown; /* a group shows it: at the end of the last cycle */
 
   char path[];
 };
@@ -538,7 +539,11 @@ static void finish(const struct cgroup_watch *w, struct watched_cgroup *c) {
   uint64_t missed =
       c->was_removed && w->new_host_kills > 0 ? claim_missing(w, c) : 0;
 
-  m->new_kills = c->counted + missed + c->oomd_counted;
+  /* What no group has shown waits for the next: after a start, a template has
+   * no group until a process is back. */
+  m->new_kills =
+      (c->is_shown ? 0 : m->new_kills) + c->counted + missed + c->oomd_counted;
+  c->is_shown = false;
   add_kills(&c->kills, c->counted + missed, span, &m->kills);
   add_kills(&c->oomd_kills, c->oomd_counted, span, &m->oomd_kills);
   if (c->now.oomd.is_known || m->oomd_kills > 0)
@@ -555,7 +560,7 @@ static void finish(const struct cgroup_watch *w, struct watched_cgroup *c) {
  * or until the control group belongs to another group. One whose control group
  * was not found shows why; if reading it hangs, it was found. */
 static void show(const struct cgroup_watch *w, struct group *g) {
-  const struct watched_cgroup *c;
+  struct watched_cgroup *c;
   bool is_found;
 
   if (!g->cgroup)
@@ -568,6 +573,7 @@ static void show(const struct cgroup_watch *w, struct group *g) {
   } else if (is_watched(c) || !shows_kills(c)) {
     g->cgroup = NULL;
   }
+  c->is_shown |= g->cgroup != NULL;
 }
 
 static void finish_all(struct cgroup_watch *w,

@@ -154,7 +154,9 @@ class Unknown(ThresholdTest):
         self.start_alerts(PSS_LIMITS, user=unprivileged_user())
         self.wait_severities(["WARNING"], "memory-pss")
         self.start_shape("anon", name="postgres", mib=60)
-        self.wait_severities(["OKAY", "WARNING"], "count-unreadable")
+        wait_until(
+            lambda: self.rows("count-unreadable")[-1][1] == 1, "it is refused"
+        )
         own.stop()
         self.daemon.wait_cycles(len(self.daemon.times()) + 3)
         # Both were there for a time.

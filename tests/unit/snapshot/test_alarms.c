@@ -376,6 +376,27 @@ ALARMS_TEST(kill_while_the_daemon_is_down_is_told) {
   expect(w, "g: 1 process killed for memory in the last hour");
 }
 
+/* A template has no group while no process is there. */
+ALARMS_TEST(kill_is_told_when_the_service_is_back) {
+  world_remember(w);
+  put_member(w, 50000);
+  put_cgroup(w, "52428800\n", 0);
+  world_group(w, "%{unit}", "Unit", "*.service", NULL, NULL);
+  world_run_times(w, 3, 10);
+  world_stop(w);
+  proctree_end(&w->tree, 10);
+  put_cgroup(w, "52428800\n", 1);
+  for (int i = 0; i < 4; i++) {
+    world_run(w, 10);
+    expect(w, "");
+  }
+  put_member(w, 50000);
+  world_run_times(w, 2, 10);
+  expect(w, "g.service: 1 process killed for memory in the last hour");
+  world_run_times(w, 2, 10);
+  expect(w, "");
+}
+
 /* It is not told yet. */
 ALARMS_TEST(kill_just_before_a_restart_is_told) {
   world_remember(w);
