@@ -256,15 +256,17 @@ static void format_capture(const struct outgoing *o, char *ret, size_t size) {
  * that does not fit is in the meta data alone. */
 static void format_alarm(const struct outgoing *o, char *ret, size_t size) {
   char path[NOTIF_MAX_MSG_LEN] = "";
-  int path_len =
-      o->path ? snprintf(path, sizeof(path), "; capture %s", o->path) : 0;
-  int len = snprintf(ret, size, "%s", o->alarm->message);
-  size_t room = size - (size_t)len - (size_t)path_len;
+  size_t len = strlen(o->alarm->message), path_len, room;
 
-  if ((size_t)(len + path_len) >= size) {
+  copy(ret, size, o->alarm->message);
+  if (o->path)
+    snprintf(path, sizeof(path), "; capture %s", o->path);
+  path_len = o->path ? strlen("; capture ") + strlen(o->path) : 0;
+  if (len + path_len >= size) {
     *path = '\0';
-    room = size - (size_t)len;
+    path_len = 0;
   }
+  room = size - len - path_len;
   if (o->summary->has_pss && o->summary->pss_bytes > 0 && room > 2) {
     strcpy(ret + len, "; ");
     format_summary(o->summary, ret + len + 2, room - 2);

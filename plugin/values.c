@@ -28,8 +28,10 @@ void values_submit(cdtime_t when, const char *group, const char *type,
   if (is_derive && isnan(values[0]))
     return;
   for (size_t i = 0; i < n; i++)
-    list[i] = is_derive ? (value_t){.derive = (derive_t)values[i]}
-                        : (value_t){.gauge = values[i]};
+    if (is_derive)
+      list[i].derive = (derive_t)values[i];
+    else
+      list[i].gauge = values[i];
   vl.values = list;
   vl.values_len = n;
   vl.time = when;

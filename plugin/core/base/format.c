@@ -76,7 +76,7 @@ const char *format_seconds(double seconds, char ret[FORMAT_SIZE]) {
 
   if (!(seconds > 0))
     seconds = 0;
-  if (seconds >= DAY - MINUTE / 2)
+  if (seconds >= DAY - MINUTE / 2.0)
     return print_pair(seconds < most ? seconds : most, days, hours, ret);
   if (seconds >= HOUR - 0.5)
     return print_pair(seconds, hours, minutes, ret);

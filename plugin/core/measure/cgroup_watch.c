@@ -406,9 +406,11 @@ static bool read_kept_oomd(struct cgroup_watch *w, struct watched_cgroup *c) {
   count_oomd_kills(c, &c->now.oomd, &counts,
                    is_removed || c->state == WATCH_LEFT);
   /* The next directory with this path begins without any. */
-  c->now.oomd = is_removed ? (struct oomd_counts){.is_known = true} : counts;
-  if (is_removed)
+  c->now.oomd = counts;
+  if (is_removed) {
+    c->now.oomd = (struct oomd_counts){.is_known = true};
     procfs_drop(w->procfs, &c->directory);
+  }
   return !is_removed;
 }
 

@@ -130,7 +130,7 @@ int container_file_setting(const char *key, struct span text,
 
 bool container_file_kubelet(const char *file, const char *id,
                             struct container_names *ret) {
-  struct container_names found;
+  struct container_names found = {.name = ""};
   const char *dash = strrchr(file, '-');
   size_t id_len = dash ? strcspn(dash + 1, ".") : 0;
   struct cursor s = {file, dash};

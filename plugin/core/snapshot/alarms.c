@@ -97,10 +97,13 @@ static bool is_about(const struct subject *s, enum alarm_cause cause) {
   return s->causes >> cause & 1;
 }
 
+/* The host has none. */
 static void add_kills(struct sentence *t, const struct subject *s) {
-  const struct last_known *last = s->group->last;
+  const struct last_known *last = s->group ? s->group->last : NULL;
   char amount[FORMAT_SIZE];
 
+  if (!s->group)
+    return;
   add_number(t, s->group);
   if (last && last->gone.pid)
     add(t, "largest gone: %" PRIu32 " %s, last seen with %s", last->gone.pid,
@@ -111,19 +114,19 @@ static void add_kills(struct sentence *t, const struct subject *s) {
 
 static void add_end(struct sentence *t, const struct subject *s) {
   add(t, "no process is left");
-  if (!is_about(s, ALARM_OOM_KILL) &&
+  if (s->group && !is_about(s, ALARM_OOM_KILL) &&
       alarm_is_after_kill(s->state, s->scene->cycle->now_ns))
     add_number(t, s->group);
 }
 
 static void add_growth(struct sentence *t, const struct subject *s) {
-  const struct growth *g = s->group->growth;
+  const struct growth *g = s->group ? s->group->growth : NULL;
   double until = g ? growth_seconds_until(g) : (double)NAN;
   uint64_t now_ns = s->scene->time_ns;
   char rate[FORMAT_SIZE], since[FORMAT_SIZE], full[FORMAT_SIZE],
       in[FORMAT_SIZE];
 
-  if (isnan(until))
+  if (!g || isnan(until))
     return;
   add(t, "growing by %s a minute since %s, full at %s (in %s)",
       format_amount((uint64_t)(60 * g->bytes_per_second), rate),
@@ -133,7 +136,7 @@ static void add_growth(struct sentence *t, const struct subject *s) {
 }
 
 static void add_limit(struct sentence *t, const struct subject *s) {
-  const struct cgroup_memory *m = s->group->cgroup;
+  const struct cgroup_memory *m = s->group ? s->group->cgroup : NULL;
   char limit[FORMAT_SIZE];
   uint64_t bytes;
 

@@ -17,7 +17,7 @@
 
 /* Raised when a field of the records below becomes another. That one has come
  * or gone, their sizes show mostly. */
-#define VERSION 4
+#define VERSION 4U
 #define SIZES                                                                  \
   (sizeof(struct alarm_record) + sizeof(struct growth_record) +                \
    sizeof(struct cgroup_kills) + sizeof(struct cooldown))
@@ -141,8 +141,11 @@ static void write_record(const struct output *o, const char *kind,
 /* The name of the host is empty. */
 static void write_alarm(const struct output *o, const char *name, uint64_t rule,
                         const struct alarm_state *a) {
-  struct alarm_record r = {.rule = rule, .alarm = *a};
+  struct alarm_record r;
 
+  memset(&r, 0, sizeof(r));
+  r.rule = rule;
+  memcpy(&r.alarm, a, sizeof(*a));
   if (a->seen || a->had_members || a->was_known)
     write_record(o, "alarm", name, &r, sizeof(r));
 }
@@ -150,8 +153,12 @@ static void write_alarm(const struct output *o, const char *name, uint64_t rule,
 static void write_growth(const struct output *o, const char *name,
                          uint64_t rule, uint64_t now_ns,
                          const struct growth *g) {
-  struct growth_record r = {.rule = rule, .time_ns = now_ns, .growth = *g};
+  struct growth_record r;
 
+  memset(&r, 0, sizeof(r));
+  r.rule = rule;
+  r.time_ns = now_ns;
+  memcpy(&r.growth, g, sizeof(*g));
   memset(&r.growth.points[g->n], 0,
          (GROWTH_POINTS - g->n) * sizeof(*r.growth.points));
   if (g->n > 0 || g->lowest.time_ns)
