@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -42,6 +43,17 @@ CAPTURE = ROOT / "contrib/capture-proc"
 PERCENT_TOLERANCE = 1e-6
 
 STOP_SECONDS = 20
+
+# A program with the name that its argument has the bytes of.
+NAMED = """
+import ctypes, sys, time
+
+PR_SET_NAME = 15
+name = bytes.fromhex(sys.argv[1])
+assert ctypes.CDLL(None).prctl(PR_SET_NAME, name, 0, 0, 0) == 0
+print(flush=True)
+time.sleep(1000)
+"""
 
 
 # ---- an independent reading of a tree ----
@@ -537,10 +549,9 @@ class Recording(TreeTest):
 
     def check_what_is_around(self, recorded, pid):
         """The process sleeps: it is after the rollup what it was before."""
-        stat, statm = (recorded / "after").read_text().splitlines(True)
-        self.assertEqual(stat, (recorded / "stat").read_text())
-        self.assertEqual(statm, (recorded / "statm").read_text())
-        self.assertEqual(statm, Path(f"/proc/{pid}/statm").read_text())
+        before = [(recorded / name).read_bytes() for name in ("stat", "statm")]
+        self.assertEqual((recorded / "after").read_bytes(), b"".join(before))
+        self.assertEqual(before[1], Path(f"/proc/{pid}/statm").read_bytes())
 
     def check_names(self, first, recorded, pid):
         """They take room once."""
@@ -609,6 +620,46 @@ class Recording(TreeTest):
             )
 
         wait_until(is_noted, "a child to end or begin meanwhile")
+
+    def start_named(self, name):
+        process = subprocess.Popen(
+            [sys.executable, "-c", NAMED, name.hex()], stdout=subprocess.PIPE
+        )
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        process.stdout.readline()
+        return process.pid
+
+    def test_names_that_look_like_those_of_files(self):
+        """A process may put any bytes but NUL into its name, as many as 15. What
+        it has is recorded, and nothing beside it."""
+        names = (
+            b"\n==> /1/.. <==\n",
+            b"\n==> /../x <==\n",
+            b"==> x.end <==",
+            b"\n\na\n\nb) Z 1\n\n",
+            b"x) Z 1 1\n",
+            b"\xff\\n%s'`$(",
+        )
+        pids = [self.start_named(name) for name in names]
+        done = self.record(1, 2, pids)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(sorted(self.directory.iterdir()), self.moments())
+        for tree in self.moments():
+            self.assertEqual(list_pids(tree), sorted(pids))
+            self.assertEqual(
+                {path.name for path in tree.iterdir()} - {str(p) for p in pids},
+                {"getconf", "meminfo", "unsteady", "uptime", "version"},
+            )
+            for pid in pids:
+                recorded = tree / str(pid)
+                self.check_what_is_around(recorded, pid)
+                for name in ("comm", "stat", "cgroup"):
+                    live = Path(f"/proc/{pid}/{name}").read_bytes()
+                    self.assertEqual((recorded / name).read_bytes(), live)
+                rollup = read_kib(recorded / "smaps_rollup")
+                self.assertGreater(rollup["Rss"], MIB)
 
     def test_giants_are_recorded_without_a_rollup(self):
         tree = WrittenTree()
