@@ -4,6 +4,7 @@ are written here, and those that were captured (tests/fixtures/proc).
 
 What to expect is read from the same tree, by the code below."""
 
+import contextlib
 import math
 import os
 import shutil
@@ -26,6 +27,7 @@ from harness import (
     group,
     mem_total,
     named_values,
+    need_program,
     need_root,
     plugin,
     read_kib,
@@ -35,6 +37,7 @@ from harness import (
     sum_values,
     wait_until,
 )
+from snapshot import SmallDisk
 
 CAPTURED = ROOT / "tests/fixtures"
 CAPTURE = ROOT / "contrib/capture-proc"
@@ -43,6 +46,19 @@ CAPTURE = ROOT / "contrib/capture-proc"
 PERCENT_TOLERANCE = 1e-6
 
 STOP_SECONDS = 20
+
+# Sets the clock that bash reads for the time of day.
+CLOCK = """
+#include <sys/time.h>
+
+int gettimeofday(struct timeval *restrict tv, void *restrict zone) {
+  static int hours;
+
+  (void)zone;
+  *tv = (struct timeval){.tv_sec = 3600 * ++hours};
+  return 0;
+}
+"""
 
 # A program with the name that its argument has the bytes of.
 NAMED = """
@@ -493,6 +509,16 @@ class Capture(TreeTest):
         self.assertEqual(list_pids(tree), shape.pids)
 
 
+def find_sleeper(parent):
+    """Returns the pid of a child that is the program sleep, or None."""
+    children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+    for pid in children.read_text().split():
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/comm").read_text() == "sleep\n":
+                return pid
+    return None
+
+
 class Recording(TreeTest):
     """contrib/capture-proc --every: a tree like those above for each moment."""
 
@@ -510,14 +536,18 @@ class Recording(TreeTest):
             self.words(*words), capture_output=True, text=True, check=False
         )
 
-    def start_recorder(self, pids):
+    def start_recorder(self, pids, every=1, **environment):
         recorder = subprocess.Popen(
-            self.words(1, 200, pids),
+            self.words(every, 200, pids),
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
+            env={**os.environ, **environment},
             start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
         )
         self.addCleanup(recorder.stdout.close)
+        self.addCleanup(recorder.stderr.close)
         self.addCleanup(recorder.wait)
         self.addCleanup(recorder.kill)
         return recorder
@@ -598,12 +628,104 @@ class Recording(TreeTest):
         os.killpg(recorder.pid, signal.SIGINT)
         text, _ = recorder.communicate(timeout=DEADLINE_SECONDS)
         self.assertEqual(recorder.returncode, 130)
-        self.assertIn(f"{len(self.moments())} moments of Linux ", text)
-        self.assertEqual(
-            sorted(self.directory.iterdir()), self.moments(), "unfinished"
-        )
+        self.assert_announced(text)
         comm = (self.moments()[0] / f"{execs.pid}/comm").read_text()
         self.assertEqual(comm, "sh\n")
+
+    def test_signals_end_a_recording_with_its_complete_moments(self):
+        """Sent while a moment is recorded, to all processes, as a terminal
+        does."""
+        for number in (
+            signal.SIGHUP,
+            signal.SIGINT,
+            signal.SIGPIPE,
+            signal.SIGTERM,
+        ):
+            with self.subTest(number.name):
+                self.directory = stage().new_directory() / "recorded"
+                recorder = self.start_recorder([])
+                wait_until(self.moments, "the first moment")
+                unfinished = self.directory / "unfinished"
+                wait_until(unfinished.exists, "a moment to begin")
+                os.killpg(recorder.pid, number)
+                text, _ = recorder.communicate(timeout=DEADLINE_SECONDS)
+                self.assertEqual(recorder.returncode, 128 + number)
+                self.assert_announced(text)
+
+    def assert_announced(self, text):
+        self.assertIn(f"{len(self.moments())} moments of Linux ", text)
+        self.assertEqual(sorted(self.directory.iterdir()), self.moments())
+
+    def test_a_signal_ends_a_pause(self):
+        """It comes to the program alone, in a pause of an hour."""
+        shape = self.start_shape("anon", name="a", mib=1)
+        recorder = self.start_recorder(shape.pids, every=3600)
+        wait_until(lambda: find_sleeper(recorder), "the pause")
+        sleeper = find_sleeper(recorder)
+        recorder.terminate()
+        text, _ = recorder.communicate(timeout=DEADLINE_SECONDS)
+        self.assertEqual(recorder.returncode, 128 + signal.SIGTERM)
+        self.assert_announced(text)
+        self.assertFalse(Path(f"/proc/{sleeper}").exists())
+
+    def test_a_full_disk_leaves_what_is_complete(self):
+        disk = SmallDisk(self, 75 * os.sysconf("SC_PAGESIZE") // KIB)
+        self.directory = disk.mount_point / "recorded"
+        words = self.words(1, 200, [os.getpid()])
+        script = '"$@"; status=$?; ls "$1"; exit $status'.replace(
+            "$1", str(self.directory)
+        )
+        done = subprocess.run(
+            [*disk.prefix, "sh", "-c", script, "sh", *words],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, "(?m)^capture-proc: .* not ")
+        summary, *names = done.stdout.splitlines()
+        names = [name for name in names if "took longer" not in name]
+        self.assertGreater(len(names), 1)
+        self.assertRegex(summary, f"^{len(names)} moments of Linux ")
+        self.assertEqual(
+            names, [f"moment-{i + 1:03}" for i in range(len(names))]
+        )
+
+    def test_a_clock_that_is_set_changes_no_pause(self):
+        """With each look at the time of day an hour has passed."""
+        library = stage().new_directory() / "clock.so"
+        cc = need_program(os.environ.get("CC", "cc"), "gcc")
+        subprocess.run(
+            [cc, "-shared", "-fPIC", "-x", "c", "-o", library, "-"],
+            input=CLOCK,
+            text=True,
+            check=True,
+        )
+        shape = self.start_shape("anon", name="a", mib=1)
+        recorder = self.start_recorder(
+            shape.pids, every=60, LD_PRELOAD=str(library)
+        )
+        wait_until(
+            lambda: find_sleeper(recorder) or len(self.moments()) > 1,
+            "the pause",
+        )
+        recorder.terminate()
+        text, _ = recorder.communicate(timeout=DEADLINE_SECONDS)
+        self.assertIn("1 moments of Linux ", text)
+        self.assertNotIn("took longer", text)
+
+    def test_a_recording_without_any_rollup_is_refused(self):
+        tree = WrittenTree()
+        (tree.path / "version").write_text("Linux version 6.1\n")
+        tree.add(100)
+        done = self.record(1, 2, [], "-r", tree.path)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(
+            done.stderr,
+            "capture-proc: no smaps_rollup can be read: the recording would"
+            " have no true values; run it as root, or with a greater -g\n",
+        )
+        self.assertFalse(self.directory.exists())
 
     def test_processes_that_come_or_go_meanwhile_are_noted(self):
         """There is nearly always a child, and each is gone soon."""
@@ -632,8 +754,8 @@ class Recording(TreeTest):
         return process.pid
 
     def test_names_that_look_like_those_of_files(self):
-        """A process may put any bytes but NUL into its name, as many as 15. What
-        it has is recorded, and nothing beside it."""
+        """A name is up to 15 bytes of any value but 0. It is recorded as it is,
+        and nothing is written beside the moment."""
         names = (
             b"\n==> /1/.. <==\n",
             b"\n==> /../x <==\n",
