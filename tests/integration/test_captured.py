@@ -595,7 +595,8 @@ class Recording(TreeTest):
 
     def test_names_are_masked_in_every_moment(self):
         shape = self.start_shape("named", name="m", argv_hex=b"a secret".hex())
-        self.assertEqual(self.record(1, 2, shape.pids, "-m").returncode, 0)
+        done = self.record(1, 2, 2 * shape.pids, "-m")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
         for tree in self.moments():
             line = (tree / f"{shape.root}/cmdline").read_bytes()
             self.assertRegex(line, rb"\Aa xxxxxx[x \0]*\Z")
@@ -800,6 +801,16 @@ class Recording(TreeTest):
         self.assertFalse((moment / "101/smaps_rollup").exists())
         self.assertTrue((moment / "101/statm").exists())
 
+    def test_processes_without_control_groups_are_recorded(self):
+        """The kernel may be built without them."""
+        tree = WrittenTree()
+        (tree.path / "version").write_text("Linux version 6.1\n")
+        tree.add(100, smaps_rollup=rollup_text(SMALL_ON_MODERN))
+        (tree.path / "100/cgroup").unlink()
+        done = self.record(1, 2, [], "-r", tree.path)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual([list_pids(t) for t in self.moments()], [[100], [100]])
+
     def test_what_cannot_be_recorded_is_refused(self):
         number = "expected a whole number from 1 to"
         for words, reason in (
@@ -809,6 +820,7 @@ class Recording(TreeTest):
             ("--every 1", "--every needs --count"),
             ("--count 1", "--count and -g need --every"),
             ("-g 1", "--count and -g need --every"),
+            ("-p 1x", "-p 1x: expected the number of a process"),
         ):
             with self.subTest(words):
                 done = subprocess.run(
