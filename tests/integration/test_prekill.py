@@ -9,7 +9,9 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 import harness
 from harness import KIB, IntegrationTest, read_rollup, stage, wait_until
@@ -161,18 +163,39 @@ class Saved(PrekillTest):
 
 
 class Large(PrekillTest):
-    CONSTANTS = {"SECONDS": 60, "BYTES": 20000}
+    CONSTANTS = {"SECONDS": 60, "BYTES": 1 << 20, "LARGEST": 1}
+    HOLDER = """
+import mmap, time
+held = [mmap.mmap(-1, 4096) for _ in range(4000)]  # shared: not merged
+print(flush=True)
+time.sleep(1e6)
+"""
 
-    def test_what_is_too_large_is_left_out_whole(self):
-        """smaps of a process of Python has more than 20,000 bytes, and the other
-        files together fewer."""
-        self.make_cgroup("/large", [os.getpid()])
+    def start_python(self, program):
+        process = subprocess.Popen([sys.executable, "-c", program], stdout=-1)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        process.stdout.readline()
+        return process.pid
+
+    def test_only_the_file_that_is_too_large_is_left_out(self):
+        large = self.start_python(self.HOLDER)
+        others = [self.start_shape("anon", name="o", mib=1).root for _ in range(3)]
+        size = {p: len(Path(f"/proc/{p}/smaps").read_bytes()) for p in (large, *others)}
+        self.assertGreater(size.pop(large), 1 << 20)
+        self.assertLess(sum(size.values()), 1 << 19)
+        self.make_cgroup("/large", [large, *others])
         self.assertEqual(self.notify("/large"), {"parameters": {}})
-        self.await_log("processes: 1, not all, in")
+        self.await_log(f"; left out as too large: 1, first {large}/smaps\n")
+        self.assertIn("processes: 4, in", self.log.read_text())
         (copy,) = self.copies()
-        names = {path.name for path in (copy / str(os.getpid())).iterdir()}
-        self.assertIn("smaps_rollup", names)
-        self.assertNotIn("smaps", names)
+        for pid in large, *others:
+            names = {path.name for path in (copy / str(pid)).iterdir()}
+            self.assertIn("smaps_rollup", names)
+            self.assertEqual("smaps" in names, pid != large)
+        last = (copy / f"{others[0]}/smaps").read_text().splitlines()[-1]
+        self.assertRegex(last, "^VmFlags:")
 
 
 class Refused(PrekillTest):
