@@ -6,6 +6,7 @@ kill, a call of Notify, which ends in NUL, and a wait for the answer)."""
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -115,7 +116,7 @@ class Saved(PrekillTest):
             os.kill(pid, signal.SIGKILL)
         self.await_log("processes: 3, in")
         (copy,) = self.copies()
-        self.assertRegex(copy.name, r"^\d{8}T\d{6}Z-web@1\.service$")
+        self.assertRegex(copy.name, r"^\d{8}T\d{6}Z-web@1\.service-\d+$")
         self.assertEqual(copy.stat().st_mode & 0o777, 0o700)
         saved = {int(path.name) for path in copy.iterdir() if path.name.isdigit()}
         self.assertEqual(saved, set(shape.pids))
@@ -140,19 +141,36 @@ class Saved(PrekillTest):
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(self.address)
             client.sendall(json.dumps(call).encode() + b"\0")
-        self.await_log("-late: processes: 1, in")
+        self.await_log("late-")
+        self.assertIn("processes: 1, in", self.log.read_text())
         self.assertEqual(len(self.copies()), 1)
 
     def test_first_copy_stays_if_systemd_oomd_asks_again(self):
         """In the same second; what is killed has less memory by then."""
+        self.make_cgroup("/again", [os.getpid()])
+        inode = (self.cgroups / "again").stat().st_ino
         now = time.time()
         for second in range(120):
             name = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now + second))
-            (self.directory / f"{name}-again").mkdir()
-        self.make_cgroup("/again", [os.getpid()])
+            (self.directory / f"{name}-again-{inode}").mkdir()
         self.notify("/again")
-        self.await_log("-again: processes: 1, in")
+        self.await_log(f"-again-{inode}: processes: 1, in")
         self.assertEqual(list(self.directory.glob("*/*")), [])
+
+    def test_control_groups_of_the_same_name_have_copies_of_their_own(self):
+        """Within one second, at least at one of these pairs."""
+        pids = [self.start_shape("anon", name="a", mib=1).root for _ in range(2)]
+        for slice_, pid in zip("ab", pids, strict=True):
+            self.make_cgroup(f"/{slice_}.slice/app.slice", [pid])
+        for _ in range(3):
+            self.notify("/a.slice/app.slice")
+            self.notify("/b.slice/app.slice")
+        wait_until(lambda: self.log.read_text().count("\n") == 6, self.log.read_text)
+        saved = {}
+        for copy in self.copies():
+            (pid,) = (int(path.name) for path in copy.iterdir() if path.name.isdigit())
+            saved.setdefault(copy.name[:16], set()).add(pid)
+        self.assertIn(set(pids), saved.values())
 
     def show(self, copy, *options):
         done = subprocess.run(
@@ -198,6 +216,52 @@ time.sleep(1e6)
         self.assertRegex(last, "^VmFlags:")
 
 
+class Kept(PrekillTest):
+    CONSTANTS = {"SECONDS": 60}
+
+    def test_only_the_newest_copies_stay(self):
+        for i in range(12):
+            (self.directory / f"20260101T0000{i:02}Z-old.service").mkdir()
+        (self.directory / "other").mkdir()
+        self.make_cgroup("/new", [os.getpid()])
+        self.notify("/new")
+        self.await_log("processes: 1,")
+        names = [path.name for path in self.copies()]
+        self.assertEqual(len(names), 11)
+        self.assertEqual(names[-1], "other")
+        self.assertEqual(names[0], "20260101T000003Z-old.service")
+        self.assertIn("Z-new-", names[-2])
+
+    def test_new_copies_stay_after_the_clock_was_set_back(self):
+        for i in range(10):
+            (self.directory / f"20991231T0000{i:02}Z-old.service").mkdir()
+        for name in "first", "second":
+            self.make_cgroup(f"/{name}", [os.getpid()])
+            self.notify(f"/{name}")
+            self.await_log(f"Z-{name}-")
+        names = [path.name for path in self.copies()]
+        self.assertEqual(len(names), 10)
+        self.assertIn("Z-first-", names[0])
+        self.assertIn("Z-second-", names[1])
+        self.assertEqual(names[2], "20991231T000002Z-old.service")
+
+    def test_full_disk_costs_one_old_copy_and_leaves_no_partial_one(self):
+        """Files of more than 4096 bytes cannot be written, as if it were full."""
+        resource.prlimit(self.program.pid, resource.RLIMIT_FSIZE, (4096, 4096))
+        for i in range(12):
+            (self.directory / f"20260101T0000{i:02}Z-old.service").mkdir()
+        for i in range(3):
+            self.make_cgroup(f"/full{i}", [os.getpid()])
+            self.notify(f"/full{i}")
+            self.await_log(f"Z-full{i}-")
+        names = [path.name for path in self.copies()]
+        self.assertEqual(names, [f"20260101T0000{i:02}Z-old.service" for i in range(3, 12)])
+        said = self.log.read_text().splitlines()
+        self.assertEqual(len(said), 3)
+        for line in said:
+            self.assertRegex(line, r"Z-full\d-\d+: cannot be written: File too large$")
+
+
 class Refused(PrekillTest):
     def test_the_answer_comes_although_a_read_hangs(self):
         shape = self.start_shape("anon", name="doomed", mib=4)
@@ -208,9 +272,9 @@ class Refused(PrekillTest):
         self.assertEqual(self.notify("/hung"), {"parameters": {}})
         self.await_log("processes: 0, not all, in")
         self.assertEqual(self.notify("/well"), {"parameters": {}})
-        self.await_log("-well: processes: 1,")
+        self.await_log("processes: 1,")
         (copy,) = self.copies()
-        self.assertTrue(copy.name.endswith("-well"), copy)
+        self.assertIn("Z-well-", copy.name)
         self.assertIn("Pss:", (copy / f"{shape.root}/smaps_rollup").read_text())
 
     def test_bad_requests(self):
@@ -223,20 +287,8 @@ class Refused(PrekillTest):
         self.assertEqual(self.copies(), [])
         self.make_cgroup("/fine", [os.getpid()])
         self.assertEqual(self.notify("/fine"), {"parameters": {}})
-        self.await_log("-fine: processes: 1,")
-        self.assertEqual(self.copies()[0].name[-5:], "-fine")
-
-    def test_only_the_newest_copies_stay(self):
-        for i in range(12):
-            (self.directory / f"20260101T0000{i:02}Z-old.service").mkdir()
-        (self.directory / "other").mkdir()
-        self.make_cgroup("/new", [os.getpid()])
-        self.notify("/new")
-        wait_until(lambda: len(self.copies()) <= 11, "the old ones to go")
-        names = [path.name for path in self.copies()]
-        self.assertEqual(names[-1], "other")
-        self.assertEqual(names[0], "20260101T000003Z-old.service")
-        self.assertTrue(names[-2].endswith("Z-new"))
+        self.await_log("processes: 1,")
+        self.assertIn("Z-fine-", self.copies()[0].name)
 
     def test_units_have_the_socket_of_the_interface(self):
         folder = PROGRAM.parent
