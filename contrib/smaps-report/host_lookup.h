@@ -21,8 +21,9 @@ void host_lookup_add(struct host_lookup *h, const oconfig_item_t *item);
 
 /*
  * Logs an error if the daemon would look up the name of this host and not find
- * it. This asks what the system is set up to ask, which can be a server: it can
- * take as long as the daemon's start.
+ * it, and a warning if that takes longer than 5 s. This asks what the system is
+ * set up to ask, which can be a server: after 1 s a line on standard error says
+ * so.
  */
 void host_lookup_check(const struct host_lookup *h, const char *config);
 

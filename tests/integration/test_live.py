@@ -2,12 +2,14 @@
 """smaps-report live and check: this host, in the groups of a configuration that
 is read as the daemon reads it."""
 
+import contextlib
 import json
 import os
 import pwd
 import random
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -801,7 +803,86 @@ class Check(LiveTest):
                 status, said = self.run_called(name, REPORT, "check", "-C", config)
                 self.assertEqual(status == 0, starts, said)
                 words = f'{config}: FQDNLookup (default true): expected a host name'
-                self.assertEqual(said.startswith(words), not starts, said)
+                self.assertEqual(words in said, not starts, said)
+
+    # Runs the other words where $1 and $2 set up the resolver.
+    ASKING = (
+        'mount --bind "$1" /etc/resolv.conf && mount --bind "$2" /etc/nsswitch.conf'
+        ' && shift 2 && exec "$@"'
+    )
+
+    def bind_name_server(self):
+        harness.need_root("to have a host name of its own")
+        harness.need_namespace(["--uts", "--mount"])
+        server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.addCleanup(server.close)
+        server.bind(("127.0.0.153", 53))
+        return server
+
+    def start_check(self, text):
+        """On a host whose name only that server may know."""
+        config = self.write_file(
+            "collectd.conf",
+            f'BaseDir "{self.directory}"\nPluginDir "{self.directory}"\n{text}\n'
+            "LoadPlugin smaps\n<Plugin smaps>\n</Plugin>\n",
+        )
+        shutil.copy(harness.PLUGIN, self.directory)
+        files = (
+            self.write_file("resolv.conf", "nameserver 127.0.0.153\n"),
+            self.write_file("nsswitch.conf", "hosts: dns\npasswd: files\n"),
+        )
+        check = subprocess.Popen(
+            ["unshare", "--uts", "--mount", "sh", "-c", self.ASKING, "sh", *files,
+             sys.executable, "-c", self.CALLED, "asked.invalid",
+             REPORT, "check", "-C", config],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            env=environment(RES_OPTIONS="timeout:30 attempts:1"),
+        )  # fmt: skip
+        self.addCleanup(check.wait)
+        self.addCleanup(check.stderr.close)
+        return check
+
+    @staticmethod
+    def refuse_questions(server):
+        """NXDOMAIN for each (RFC 1035, 4.1.1: a response with code 3)."""
+        server.settimeout(0)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                question, client = server.recvfrom(512)
+                server.sendto(question[:2] + b"\x81\x83" + question[4:], client)
+
+    def test_host_name_that_no_server_answers_for_is_a_warning(self):
+        self.bind_name_server()
+        check = self.start_check("")
+        said = check.stderr.read()
+        self.assertEqual(check.wait(), 0, said)
+        self.assertRegex(
+            said,
+            "^smaps-report: waiting up to 5 s for the look-up of this host's name.*"
+            "Hostname or FQDNLookup false avoids it\n"
+            '(.+\n)*.*host name "asked.invalid" takes longer than 5 s; .*'
+            "or set Hostname, or FQDNLookup false\n",
+        )
+
+    def test_look_up_that_is_waited_for_has_its_result(self):
+        server = self.bind_name_server()
+        check = self.start_check("")
+        self.assertIn("waiting up to 5 s", check.stderr.readline())
+        # For each family of addresses there is a question, and for each search
+        # domain.
+        while check.poll() is None:
+            self.refuse_questions(server)
+            time.sleep(0.01)
+        said = check.stderr.read()
+        self.assertEqual(check.returncode, 1, said)
+        self.assertIn('can be looked up, not "asked.invalid"', said)
+
+    def test_host_name_that_is_set_is_not_waited_for(self):
+        self.bind_name_server()
+        check = self.start_check('Hostname "a"')
+        said = check.stderr.read()
+        self.assertEqual(check.wait(), 0, said)
+        self.assertNotIn("look-up", said)
 
     def test_host_name_of_another_host_is_not_looked_up(self):
         harness.need_root("to have a host name of its own")
