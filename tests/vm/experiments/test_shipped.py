@@ -138,7 +138,9 @@ class AsShipped(Experiment):
         return package
 
     def test_purge_leaves_nothing(self):
-        files = list_files("collectd-smaps")
+        conf = daemon.CONFIG / "smaps.conf"
+        self.assertTrue(conf.is_file())
+        files = [*list_files("collectd-smaps"), conf]
         self.assertGreater(len(files), 10)
         run("apt-get", "remove", "-y", "collectd-smaps")
         daemon.restart()
