@@ -93,6 +93,9 @@ class PrekillTest(IntegrationTest):
         """What is said once a copy is there."""
         wait_until(lambda: text in self.log.read_text(), lambda: self.log.read_text())
 
+    def said(self):
+        return self.log.read_text().splitlines()
+
     def copies(self):
         return sorted(self.directory.iterdir())
 
@@ -255,11 +258,24 @@ class Kept(PrekillTest):
             self.notify(f"/full{i}")
             self.await_log(f"Z-full{i}-")
         names = [path.name for path in self.copies()]
-        self.assertEqual(names, [f"20260101T0000{i:02}Z-old.service" for i in range(3, 12)])
+        old = [f"20260101T0000{i:02}Z-old.service" for i in range(3, 12)]
+        self.assertEqual(names, old)
         said = self.log.read_text().splitlines()
         self.assertEqual(len(said), 3)
         for line in said:
             self.assertRegex(line, r"Z-full\d-\d+: cannot be written: File too large$")
+
+
+class Slow(PrekillTest):
+    CONSTANTS = {"SECONDS": 60, "CALL_SECONDS": 600}
+
+    def test_calls_that_do_not_come_delay_no_others(self):
+        self.make_cgroup("/well", [])
+        for _ in range(50):
+            client = socket.socket(socket.AF_UNIX)
+            self.addCleanup(client.close)
+            client.connect(self.address)
+        self.assertEqual(self.notify("/well"), {"parameters": {}})
 
 
 class Refused(PrekillTest):
@@ -278,17 +294,33 @@ class Refused(PrekillTest):
         self.assertIn("Pss:", (copy / f"{shape.root}/smaps_rollup").read_text())
 
     def test_bad_requests(self):
-        for cgroup in "/../etc", "relative", "/a/../../b", "", 7, ["/"], None:
-            self.assertIsNone(self.notify(cgroup), cgroup)
+        bad = ["/../etc", "relative", "/a/../../b", "/a/..", "", 7, ["/"], None]
+        bad += ["/a\0b", "/\ud800"]
+        for count, cgroup in enumerate(bad, 1):
+            reply = self.notify(cgroup)
+            self.assertEqual(reply, {"error": "org.varlink.service.InvalidParameter"})
+            wait_until(lambda: len(self.said()) == count, self.log.read_text)
+            said = "smaps-prekill: no copy: ValueError"
+            self.assertTrue(self.said()[-1].startswith(said), self.said())
         for method in 1, "org.varlink.service.GetInfo":
-            self.assertIsNone(self.notify("/", method=method), method)
+            self.assertEqual(list(self.notify("/", method=method)), ["error"], method)
         for raw in b"", b"{\0", b"[]\0", b'{"method": []\0', b"\xff\0", b"x" * 70000:
             self.assertEqual(self.send(raw), b"", raw[:20])
         self.assertEqual(self.copies(), [])
+        self.assertNotIn("Traceback", self.log.read_text())
         self.make_cgroup("/fine", [os.getpid()])
         self.assertEqual(self.notify("/fine"), {"parameters": {}})
         self.await_log("processes: 1,")
         self.assertIn("Z-fine-", self.copies()[0].name)
+
+    def test_call_ends_although_bytes_still_come(self):
+        """Each within 0.2 s, but all of them not."""
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(self.address)
+            with self.assertRaises(ConnectionError):
+                for _ in range(100):
+                    client.send(b" ")
+                    time.sleep(0.1)
 
     def test_units_have_the_socket_of_the_interface(self):
         folder = PROGRAM.parent
