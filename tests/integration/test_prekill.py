@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import harness
-from harness import KIB, IntegrationTest, read_rollup, stage, wait_until
+from harness import KIB, MIB, IntegrationTest, read_rollup, stage, wait_until
 from report import REPORT
 
 PROGRAM = harness.ROOT / "contrib/systemd/oomd/smaps-prekill"
@@ -60,6 +60,18 @@ class PrekillTest(IntegrationTest):
         listener.close()
         self.addCleanup(self.program.wait)
         self.addCleanup(self.program.kill)
+
+    def start_with_mappings(self, count):
+        """Of some 700 bytes of smaps each; shared, because these are not merged."""
+        program = f"import mmap, sys; a = [mmap.mmap(-1, 4096) for _ in range({count})]"
+        process = subprocess.Popen(
+            [sys.executable, "-c", program + "; print(flush=True); sys.stdin.read()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self.addCleanup(process.communicate)
+        process.stdout.readline()
+        return process.pid
 
     def make_cgroup(self, path, pids):
         directory = self.cgroups / path.lstrip("/")
@@ -185,23 +197,9 @@ class Saved(PrekillTest):
 
 class Large(PrekillTest):
     CONSTANTS = {"SECONDS": 60, "BYTES": 1 << 20, "LARGEST": 1}
-    HOLDER = """
-import mmap, time
-held = [mmap.mmap(-1, 4096) for _ in range(4000)]  # shared: not merged
-print(flush=True)
-time.sleep(1e6)
-"""
-
-    def start_python(self, program):
-        process = subprocess.Popen([sys.executable, "-c", program], stdout=-1)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        process.stdout.readline()
-        return process.pid
 
     def test_only_the_file_that_is_too_large_is_left_out(self):
-        large = self.start_python(self.HOLDER)
+        large = self.start_with_mappings(4000)
         others = [self.start_shape("anon", name="o", mib=1).root for _ in range(3)]
         size = {p: len(Path(f"/proc/{p}/smaps").read_bytes()) for p in (large, *others)}
         self.assertGreater(size.pop(large), 1 << 20)
@@ -264,6 +262,41 @@ class Kept(PrekillTest):
         self.assertEqual(len(said), 3)
         for line in said:
             self.assertRegex(line, r"Z-full\d-\d+: cannot be written: File too large$")
+
+
+class Memory(PrekillTest):
+    CONSTANTS = {"SECONDS": 60}
+
+    def test_memory_of_a_copy_is_given_back(self):
+        pid = self.start_with_mappings(15000)
+        size = len(Path(f"/proc/{pid}/smaps").read_bytes())
+        self.assertGreater(size, 8 * MIB)
+        self.make_cgroup("/large", [pid])
+        self.make_cgroup("/small", [])
+        self.notify("/small")
+        at_rest = self.read_status("VmRSS")
+        for i in range(3):
+            self.notify("/large")
+            wait_until(
+                lambda i=i: self.log.read_text().count("-large-") == i + 1,
+                self.log.read_text,
+            )
+        self.assertGreater(self.read_status("VmHWM"), at_rest + size / 2)
+        wait_until(
+            lambda: self.read_status("VmRSS") < at_rest + 4 * MIB,
+            lambda: f"{at_rest} and not {self.read_status('VmRSS')}",
+        )
+
+    def test_memory_at_rest_is_what_its_head_says(self):
+        self.make_cgroup("/small", [])
+        self.notify("/small")
+        # Other versions of Python may need half as much again.
+        (said,) = re.findall(r"locked in memory \((\d+) MB", PROGRAM.read_text())
+        self.assertLess(self.read_status("VmRSS"), int(said) * MIB * 1.5)
+
+    def read_status(self, name):
+        text = Path(f"/proc/{self.program.pid}/status").read_text()
+        return int(re.search(rf"(?m)^{name}:\s+(\d+) kB", text)[1]) * KIB
 
 
 class Slow(PrekillTest):
