@@ -290,7 +290,7 @@ class Values(unittest.TestCase):
     def test_thresholds_are_of_values_that_there_are(self):
         text = read("contrib/alerts/thresholds.conf")
         named = re.findall(r'<Type (\w+)>\n +Instance "(\w+)"', text)
-        self.assertGreater(len(named), 8)
+        self.assertGreater(len(named), 7)
         known = names("detail") | names("own") | names("percent")
         self.assertEqual({"-".join(name) for name in named} - known, set())
 
