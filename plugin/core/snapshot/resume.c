@@ -440,7 +440,7 @@ static int read_end(int fd, size_t size, struct resume *r) {
 
   if (len == 0)
     return -EBADMSG;
-  r->text = malloc(len);
+  r->text = calloc(1, len);
   if (!r->text)
     return -ENOMEM;
   for (; at < len && n > 0; at += (size_t)n)
