@@ -255,25 +255,21 @@ static void format_capture(const struct outgoing *o, char *ret, size_t size) {
 /* The sentence, then the summary, as far as the path leaves room for it. A path
  * that does not fit is in the meta data alone. */
 static void format_alarm(const struct outgoing *o, char *ret, size_t size) {
-  char path[NOTIF_MAX_MSG_LEN] = "";
-  size_t len = strlen(o->alarm->message), path_len, room;
+  static const char title[] = "; capture ";
+  size_t len = strlen(o->alarm->message);
+  size_t path_len = o->path ? strlen(title) + strlen(o->path) : 0;
+  bool has_path = o->path && len + path_len < size;
+  size_t room = size - len - (has_path ? path_len : 0);
 
   copy(ret, size, o->alarm->message);
-  if (o->path)
-    snprintf(path, sizeof(path), "; capture %s", o->path);
-  path_len = o->path ? strlen("; capture ") + strlen(o->path) : 0;
-  if (len + path_len >= size) {
-    *path = '\0';
-    path_len = 0;
-  }
-  room = size - len - path_len;
   if (o->summary->has_pss && o->summary->pss_bytes > 0 && room > 2) {
     strcpy(ret + len, "; ");
     format_summary(o->summary, ret + len + 2, room - 2);
     if (!ret[len + 2])
       ret[len] = '\0';
   }
-  strcat(ret, path);
+  if (has_path)
+    strcat(strcat(ret, title), o->path);
 }
 
 static int severity_to_send(const struct outgoing *o) {

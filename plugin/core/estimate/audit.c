@@ -161,10 +161,10 @@ static double part_of(double own, double others) {
 }
 
 /* Learns what an error says of one of its causes: nothing, of one that was not
- * to be expected. own and others: the squares
- * that were to be expected of this cause and of the rest. The square of this
- * cause, now that the error is known, is part² * off² + own * (1 - part). It
- * weighs by its part: of a cause with a small one, the error shows little. */
+ * to be expected. own and others: the squares that were to be expected of this
+ * cause and of the rest. The square of this cause, now that the error is
+ * known, is part² * off² + own * (1 - part). It weighs by its part: of a cause
+ * with a small one, the error shows little. */
 static void learn_part(struct rate *r, uint64_t cycle_ns, double off,
                        double own, double others, double bound) {
   double part = part_of(own, others);

@@ -106,7 +106,8 @@ void alarm_note(struct alarm_state *a, const struct alarm_policy *p,
  */
 void alarm_note_kills(struct alarm_state *a, const struct alarm_sample *s);
 
-/* Of what is to be told: SEVERITY_OKAY at the end, SEVERITY_NONE of nothing. */
+/* The severity of what is to be told: SEVERITY_OKAY at the end, SEVERITY_NONE
+ * if there is nothing. */
 enum severity alarm_severity(const struct alarm_state *a);
 
 /* True if what has just ended may have to do with the last kill. */

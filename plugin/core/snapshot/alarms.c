@@ -97,13 +97,10 @@ static bool is_about(const struct subject *s, enum alarm_cause cause) {
   return s->causes >> cause & 1;
 }
 
-/* The host has none. */
 static void add_kills(struct sentence *t, const struct subject *s) {
-  const struct last_known *last = s->group ? s->group->last : NULL;
+  const struct last_known *last = s->group->last;
   char amount[FORMAT_SIZE];
 
-  if (!s->group)
-    return;
   add_number(t, s->group);
   if (last && last->gone.pid)
     add(t, "largest gone: %" PRIu32 " %s, last seen with %s", last->gone.pid,
@@ -114,13 +111,13 @@ static void add_kills(struct sentence *t, const struct subject *s) {
 
 static void add_end(struct sentence *t, const struct subject *s) {
   add(t, "no process is left");
-  if (s->group && !is_about(s, ALARM_OOM_KILL) &&
+  if (!is_about(s, ALARM_OOM_KILL) &&
       alarm_is_after_kill(s->state, s->scene->cycle->now_ns))
     add_number(t, s->group);
 }
 
 static void add_growth(struct sentence *t, const struct subject *s) {
-  const struct growth *g = s->group ? s->group->growth : NULL;
+  const struct growth *g = s->group->growth;
   double until = g ? growth_seconds_until(g) : (double)NAN;
   uint64_t now_ns = s->scene->time_ns;
   char rate[FORMAT_SIZE], since[FORMAT_SIZE], full[FORMAT_SIZE],
@@ -136,7 +133,7 @@ static void add_growth(struct sentence *t, const struct subject *s) {
 }
 
 static void add_limit(struct sentence *t, const struct subject *s) {
-  const struct cgroup_memory *m = s->group ? s->group->cgroup : NULL;
+  const struct cgroup_memory *m = s->group->cgroup;
   char limit[FORMAT_SIZE];
   uint64_t bytes;
 
@@ -145,13 +142,15 @@ static void add_limit(struct sentence *t, const struct subject *s) {
         format_amount(bytes, limit));
 }
 
-static void add_unknown(struct sentence *t, const struct subject *s) {
-  const struct collector_counts *c = s->counts;
+/* The host has no other cause. */
+static void add_unknown_of_host(struct sentence *t,
+                                const struct collector_counts *c) {
+  add(t, "processes that hang: %" PRIu64 ", unidentified: %" PRIu64, c->hung,
+      c->unidentified);
+}
 
-  if (!s->group)
-    add(t, "processes that hang: %" PRIu64 ", unidentified: %" PRIu64, c->hung,
-        c->unidentified);
-  else if (s->group->usage.is_unseen)
+static void add_unknown(struct sentence *t, const struct subject *s) {
+  if (s->group->usage.is_unseen)
     add(t,
         "its memory is unknown: a process that is hidden or unidentified may "
         "be its last");
@@ -195,6 +194,10 @@ static void describe(const struct subject *s, enum severity severity, char *ret,
     add_past(&t, s);
     return;
   }
+  if (!s->group) {
+    add_unknown_of_host(&t, s->counts);
+    return;
+  }
   for (enum alarm_cause i = 0; i < ALARM_CAUSES; i++)
     if (is_about(s, i))
       clauses[i](&t, s);
@@ -208,16 +211,10 @@ static const char *const keys[] = {ALARM_TABLE(KEY)};
 
 /* Without members, what it was; nothing if that was not noted. */
 static struct summary summary_of(const struct group *g, const struct scene *s) {
-  struct summary sum = {.has_pss = false};
-
   if (g->usage.processes > 0)
     return last_known_now(g, s);
-  if (!g->last)
-    return sum;
-  sum = last_known_summary(&g->last->state);
-  sum.has_ended = true;
-  sum.ended_ns = s->cycle->now_ns - g->last->state.cycle_ns;
-  return sum;
+  return g->last ? last_known_past(&g->last->state, s)
+                 : (struct summary){.has_pss = false};
 }
 
 static void make(const struct subject *s, enum severity severity,
@@ -302,7 +299,8 @@ static void tell_all(struct alarms *a, const struct scene *s,
       tell(a, host, &a->host, r);
     for (size_t i = 0; i < s->groups->n && a->n < ALARMS_TOLD_MOST; i++) {
       struct group *g = s->groups->groups[i];
-      struct subject group = {.group = g, .state = &g->alarm, .scene = s};
+      struct subject group = {
+          .group = g, .state = &g->alarm, .scene = s, .counts = counts};
 
       if (rank_of(&g->alarm) == rank)
         tell(a, group, &g->alarm, r);
@@ -339,7 +337,8 @@ void alarms_run(struct alarms *a, const struct scene *s,
   note(a, &host, &a->host, &s->settings->report.alarms, &sample, r);
   for (size_t i = 0; i < s->groups->n; i++) {
     struct group *g = s->groups->groups[i];
-    struct subject group = {.group = g, .state = &g->alarm, .scene = s};
+    struct subject group = {
+        .group = g, .state = &g->alarm, .scene = s, .counts = counts};
 
     sample = sample_of(g, s);
     note(a, &group, &g->alarm, &g->report->alarms, &sample, r);

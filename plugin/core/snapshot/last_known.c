@@ -218,6 +218,15 @@ struct summary last_known_summary(const struct last_state *l) {
   return sum;
 }
 
+struct summary last_known_past(const struct last_state *l,
+                               const struct scene *s) {
+  struct summary sum = last_known_summary(l);
+
+  sum.has_ended = true;
+  sum.ended_ns = s->cycle->now_ns - l->cycle_ns;
+  return sum;
+}
+
 void last_known_note_gone(const struct group *g, const struct scene *s) {
   struct last_known *l = g->last;
   struct summary sum = {.n = 0};

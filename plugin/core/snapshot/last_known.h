@@ -82,6 +82,10 @@ void last_known_note_gone(const struct group *g, const struct scene *s);
 /* The same of a state, with its change and its largest members. */
 struct summary last_known_summary(const struct last_state *l);
 
+/* The same of a state before the end. */
+struct summary last_known_past(const struct last_state *l,
+                               const struct scene *s);
+
 /* The bytes by which members are sorted: Pss, or the resident size if Pss is
  * unknown. */
 uint64_t last_known_weigh(const struct scene *s, const struct process *p);

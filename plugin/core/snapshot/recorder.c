@@ -168,9 +168,7 @@ static struct process *find_member(const struct scene *s,
 
 static void begin_ended(struct capture *c, const struct scene *s,
                         const struct alarm *alarm, const struct last_state *l) {
-  c->document.summary = last_known_summary(l);
-  c->document.summary.has_ended = true;
-  c->document.summary.ended_ns = s->cycle->now_ns - l->cycle_ns;
+  c->document.summary = last_known_past(l, s);
   snapshot_begin(&c->json, s, alarm, l);
   c->left_out = l->usage.processes;
   for (size_t i = 0; i < l->n && i < s->settings->capture.top_processes; i++) {

@@ -77,18 +77,25 @@ TEST(clean_memory_goes_after_dirty_memory) {
   assert_int_equal(u.bytes[ROLLUP_PSS], 9 * MIB);
 }
 
-/* Of 4 MiB in swap, 2 are its own, and 2 are shared by two, and then by four.
- */
-TEST(only_shared_swap_costs_less_with_more_relatives) {
+/* Of 4 MiB in swap, two shared half when it was read. */
+static struct track half_swapped(struct fork_family *family) {
   struct track t = sharing(2, 2);
-  struct fork_family family = {.members = 4};
-  struct rollup u;
 
   t.baseline.rollup.bytes[ROLLUP_SWAP] = 4 * MIB;
   t.baseline.rollup.bytes[ROLLUP_SWAP_PSS] = 3 * MIB;
   t.baseline.at.vm_swap_kb = t.now.vm_swap_kb = 4096;
-  t.family = &family;
+  t.family = family;
   t.kinship = KINSHIP_HEAD;
+  return t;
+}
+
+/* Of 4 MiB in swap, 2 are its own, and 2 are shared by two, and then by four.
+ */
+TEST(only_shared_swap_costs_less_with_more_relatives) {
+  struct fork_family family = {.members = 4};
+  struct track t = half_swapped(&family);
+  struct rollup u;
+
   track_find_change(&cycle, &t);
   estimate_rollup(&cycle, &t, &u);
   assert_int_equal(u.bytes[ROLLUP_SWAP_PSS], 2 * MIB + MIB / 2);
@@ -332,15 +339,10 @@ TEST(what_goes_beyond_private_memory_had_cost_its_share) {
 /* Swap of 4 MiB costs 3, so that half of it is private where two share the
  * rest. 2 MiB came back, to this process or to all. */
 TEST(memory_from_swap_is_taken_half_way) {
-  struct track t = sharing(2, 2);
   struct fork_family family = {.members = 2};
+  struct track t = half_swapped(&family);
   struct rollup u;
 
-  t.baseline.rollup.bytes[ROLLUP_SWAP] = 4 * MIB;
-  t.baseline.rollup.bytes[ROLLUP_SWAP_PSS] = 3 * MIB;
-  t.baseline.at.vm_swap_kb = t.now.vm_swap_kb = 4096;
-  t.family = &family;
-  t.kinship = KINSHIP_HEAD;
   move_pages(&t, 2 * MIB_PAGES, 0, -2048);
   u = estimate(&t);
   assert_bytes(&u, ROLLUP_PSS_ANON, 9 + 2 * (1 + 0.75) / 2);
